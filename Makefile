@@ -1,0 +1,46 @@
+# One folder of state: .venv. Every target makes what it needs; delete .venv to start anew.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-
+
+.PHONY: help demo test check format bench experiments tables wheel clean
+help:
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+
+$(STAMP)%: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@touch $@
+
+demo: $(STAMP)plot ## fit LSPC beside a calibrated SVC on digits, print the table, draw the reliability picture
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP)test ## the whole test suite, docstring examples and README included
+	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md'
+
+check: $(STAMP)dev ## format, lint, types, docstring examples
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest src README.md docs --doctest-modules --doctest-glob='*.md'
+
+format: $(STAMP)dev ## rewrite the sources in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)bench ## every benchmark; needs KPROBA_DATA for the sets that are not generated
+	$(BIN)/python -m benchmarks.run
+
+experiments: $(STAMP)plot ## the papers' figures
+	$(BIN)/python -m experiments.run
+
+tables: $(STAMP)test ## write the tables of README and docs anew from benchmarks/results
+	$(BIN)/python -m benchmarks.tables
+
+wheel: $(STAMP)dev ## build the wheel and show what is in it
+	$(BIN)/python -m build --wheel
+	$(BIN)/python -m zipfile -l dist/*.whl
+
+clean: ## remove everything that was made
+	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,25 @@
+"""Kernel classifiers whose probabilities you can trust."""
+
+from . import metrics, recipes
+from .estimators import LSPC
+from .exceptions import ConditionWarning, KprobaWarning, SelectionWarning
+from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
+from .selection import TimesMedian
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LSPC",
+    "ConditionWarning",
+    "Gaussian",
+    "Kernel",
+    "KprobaWarning",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "SelectionWarning",
+    "TimesMedian",
+    "metrics",
+    "recipes",
+]

@@ -1,0 +1,149 @@
+"""A basis is a kernel and its centres; this file also holds the ways to choose centres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .data.hashing import distinct, ranking
+from .data.rows import Batch, Rows
+from .kernels import Kernel, Precomputed
+from .kernels.base import n_rows
+from .moments import Moments
+from .sweep import fill_tiles, sweep
+
+
+class Centers(NamedTuple):
+    """Basis points, and how they relate to the training rows.
+
+    ``owner`` (b,), where given, is the class to which each centre belongs: then a class's score uses its own
+    centres alone (2010 Eq. 7). ``row_center`` (n,), where given, says that the centres are all the distinct
+    training rows, and which of them each row is.
+    """
+
+    points: np.ndarray
+    owner: np.ndarray | None = None
+    row_center: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Φ(x) = (k(x, z_1), …, k(x, z_b)), evaluated on ``workers`` threads."""
+
+    kernel: Kernel
+    centers: np.ndarray
+    owner: np.ndarray | None = None
+    row_center: np.ndarray | None = None
+    workers: int = 1
+
+    @property
+    def n_centers(self) -> int:
+        return n_rows(self.centers)
+
+    def __call__(self, X) -> np.ndarray:
+        """Features Φ (n, b) of the rows of ``X``."""
+        return self.kernel(X, self.centers, self.workers)
+
+    def gram(self) -> np.ndarray:
+        """K_zz (b, b), the kernel matrix of the centres."""
+        return self.kernel.gram(self.centers, self.workers)
+
+    def batches(self, rows: Rows) -> Iterator[Batch]:
+        """The rows in blocks whose features fit the block size."""
+        return rows.batches(row_bytes=8 * self.n_centers)
+
+    def moments(self, rows: Rows) -> Moments:
+        """H, h and n of the rows, in one sweep."""
+        return sweep(
+            self.batches(rows),
+            Moments.zeros(self.n_centers, rows.n_targets),
+            lambda total, batch: total.add(self(batch.X), batch.targets, batch.weight),
+        )
+
+    def scores(self, X, coef: np.ndarray) -> np.ndarray:
+        """Φ(X)·coef. A tile of Φ is used while it is in the cache; Φ as a whole never exists."""
+        evaluate = self.kernel.evaluator(self.centers)
+        out = np.empty((n_rows(X), coef.shape[1]))
+
+        def fill(rows):
+            phi = evaluate(X[rows])
+            out[rows] = phi @ coef.astype(phi.dtype, copy=False)
+
+        fill_tiles(fill, len(out), 8 * self.n_centers, self.workers)
+        return out
+
+
+def all_centers(rows: Rows, kernel: Kernel) -> Centers:
+    """Every distinct row (2010 Eq. 5)."""
+    first, number = distinct(rows.keys)
+    return Centers(_points(rows, first, kernel), row_center=number)
+
+
+def class_centers(rows: Rows, kernel: Kernel, per_class: int | None = None, seed: int = 0) -> Centers:
+    """Every class's own distinct rows (2010 Eq. 7), or at most ``per_class`` of them (Sec. 4)."""
+    chosen, owner = [], []
+    for y in range(rows.n_classes):
+        inside = np.flatnonzero(rows.labels[:, y] if rows.is_multilabel else rows.labels == y)
+        first = inside[distinct(rows.keys[inside])[0]]
+        own = first if per_class is None else _smallest(rows.keys[first], per_class, seed, first)
+        chosen.append(own)
+        owner.append(np.full(len(own), y))
+    return Centers(_points(rows, np.concatenate(chosen), kernel), owner=np.concatenate(owner))
+
+
+def subset_centers(rows: Rows, kernel: Kernel, b: int, seed: int) -> Centers:
+    """``b`` distinct rows spread over the classes in proportion, at least one each where b allows."""
+    first, number = distinct(rows.keys)
+    if b >= len(first):
+        return Centers(_points(rows, first, kernel), row_center=number)
+    return Centers(_points(rows, sample_rows(rows, b, seed), kernel))
+
+
+def with_copies(rows: Rows, sample: np.ndarray) -> np.ndarray:
+    """The sampled rows and all their copies, in order."""
+    return np.flatnonzero(np.isin(rows.keys, rows.keys[sample]))
+
+
+def sample_rows(rows: Rows, size: int, seed: int) -> np.ndarray:
+    """One index for each of ``size`` distinct rows, spread over the classes.
+
+    The sample depends on the rows and the seed, not on their order nor on repetitions.
+    """
+    first, number = distinct(rows.keys)
+    if size >= len(first):
+        return first
+    if rows.is_multilabel:
+        return _smallest(rows.keys[first], size, seed, first)
+    label = np.full(len(first), rows.n_classes)
+    np.minimum.at(label, number, rows.labels)
+    counts = np.bincount(label, minlength=rows.n_classes)
+    quotas = _quotas(counts, size)
+    groups = (np.flatnonzero(label == y) for y in np.flatnonzero(quotas))
+    picks = [_smallest(rows.keys[first[g]], quotas[label[g[0]]], seed, first[g]) for g in groups]
+    return np.concatenate(picks)
+
+
+def _smallest(keys: np.ndarray, size: int, seed: int, values: np.ndarray) -> np.ndarray:
+    """The ``values`` of the ``size`` keys that rank first."""
+    return values[np.argsort(ranking(keys, seed), kind="stable")[:size]]
+
+
+def _quotas(counts: np.ndarray, size: int) -> np.ndarray:
+    """Shares of ``size`` in proportion to counts: one each first, the rest by largest remainder."""
+    present = counts > 0
+    quotas = present.astype(int) if present.sum() <= size else np.zeros(len(counts), int)
+    ideal = counts * (size / counts.sum())
+    quotas = np.maximum(quotas, np.minimum(np.floor(ideal).astype(int), counts))
+    while quotas.sum() > size:  # the guaranteed ones took more than their share: take it from the largest
+        quotas[np.argmax(quotas)] -= 1
+    short = size - quotas.sum()
+    order = np.argsort(np.where(quotas < counts, quotas - ideal, np.inf), kind="stable")
+    quotas[order[:short]] += 1
+    return quotas
+
+
+def _points(rows: Rows, index: np.ndarray, kernel: Kernel) -> np.ndarray:
+    return rows.number[index] if isinstance(kernel, Precomputed) else rows.X[index]

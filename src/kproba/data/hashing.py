@@ -1,0 +1,70 @@
+"""Keys of rows, and samples drawn by them.
+
+A sample of the rows with the smallest keyed hash depends neither on the order of the rows nor on how
+often one is repeated, and the samples of two parts merge into the sample of the whole. That is what lets
+integer weights equal repeated rows, and what lets a file, a cluster and an array choose the same centres.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+_C1, _C2, _GOLDEN = (np.uint64(c) for c in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15))
+_SHIFT = np.uint64(33)
+_CHUNK = 1 << 16
+
+
+def mix(bits: np.ndarray) -> np.ndarray:
+    """The 64-bit finaliser of MurmurHash3: a bijection that keeps 0 at 0."""
+    bits = bits ^ (bits >> _SHIFT)
+    bits = bits * _C1
+    bits ^= bits >> _SHIFT
+    bits *= _C2
+    bits ^= bits >> _SHIFT
+    return bits
+
+
+def row_keys(X) -> np.ndarray:
+    """One 64-bit key a row, equal for equal rows whether they are dense or sparse.
+
+    >>> import numpy as np
+    >>> keys = row_keys(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0]]))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    if sparse.issparse(X):
+        return _sparse_row_keys(X)
+    odd = _column_multipliers(X.shape[1])
+    keys = np.empty(X.shape[0], dtype=np.uint64)
+    for start in range(0, X.shape[0], _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        keys[rows] = (mix(_bits(X[rows])) * odd).sum(axis=1, dtype=np.uint64)
+    return mix(keys)
+
+
+def _sparse_row_keys(X) -> np.ndarray:
+    X = sparse.csr_array(X)
+    terms = mix(_bits(X.data)) * _column_multipliers(X.shape[1])[X.indices]
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return mix(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """The bits of the values as float64; adding zero turns −0 into +0."""
+    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _column_multipliers(d: int) -> np.ndarray:
+    return mix(np.arange(1, d + 1, dtype=np.uint64) * _GOLDEN) | np.uint64(1)
+
+
+def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First row of every distinct key, in order of the key, and the number of each row's key."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first, inverse.ravel()
+
+
+def ranking(keys: np.ndarray, seed: int) -> np.ndarray:
+    """A pseudo-random order of keys that depends on the seed and the keys alone."""
+    return mix(keys ^ mix(np.array([seed], dtype=np.uint64) * _GOLDEN + _C1))

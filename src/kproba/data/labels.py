@@ -1,0 +1,83 @@
+"""From a user's y and weights to class numbers and positive weights, with errors that name the argument."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+
+def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
+    """Classes and labels: ``(classes, codes)``, or ``(tags, 0/1 matrix)`` for a multi-label y.
+
+    >>> encode_labels(["b", "a", "b"])
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    tags = getattr(y, "columns", None)
+    if sparse.issparse(y):
+        y = y.toarray()
+    _refuse_missing(y)
+    check_classification_targets(y)
+    if type_of_target(y, input_name="y") == "multilabel-indicator":
+        return _encode_tags(np.asarray(y), tags)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs at least 2 classes.")
+    return classes, codes.ravel()
+
+
+def _encode_tags(y, tags):
+    names = np.asarray(tags) if tags is not None and len(tags) == y.shape[1] else np.arange(y.shape[1])
+    return names, y.astype(np.float64)
+
+
+def _refuse_missing(y) -> None:
+    values = np.asarray(y)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("Input y contains NaN or infinity; drop or fill those rows first.")
+    if values.dtype.kind == "O" and any(v is None or v != v for v in values.ravel()):
+        raise ValueError("Input y contains missing labels (None or NaN); drop or fill those rows first.")
+
+
+def check_weights(sample_weight, n: int) -> np.ndarray:
+    """Weights as float64 (n,); ones for None, one number for all rows if a scalar is given."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight for every row of X.")
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity; every weight must be a finite number.")
+    if (weight < 0).any():
+        raise ValueError(f"sample_weight has negative values (smallest: {weight.min():g}); weights must be at least 0.")
+    if not (weight > 0).any():
+        raise ValueError("sample_weight is zero for every row; at least one weight must be positive.")
+    return weight
+
+
+def weigh_classes(class_weight, classes, labels, weight) -> np.ndarray:
+    """Row weights multiplied by ``class_weight``: None, "balanced", or a dict from class to factor."""
+    if class_weight is None:
+        return weight
+    if labels.ndim == 2:
+        raise ValueError("class_weight has no meaning for a multi-label y; use sample_weight.")
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight={class_weight!r} is not known; use None, 'balanced' or a dict.")
+        mass = np.bincount(labels, weight, len(classes))
+        factors = weight.sum() / (np.count_nonzero(mass) * np.where(mass > 0, mass, np.inf))
+    else:
+        factors = np.ones(len(classes))
+        for label, factor in dict(class_weight).items():
+            found = np.flatnonzero(classes == label)
+            if not len(found):
+                raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
+            if not (np.isfinite(factor) and factor >= 0):
+                raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
+            factors[found] = factor
+    return weight * factors[labels]

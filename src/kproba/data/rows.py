@@ -1,0 +1,100 @@
+"""Rows in memory: the simplest source, and the contract that every other source keeps.
+
+A source offers its rows in batches; a batch carries inputs, dense targets and weights. Targets are
+one-hot columns for exclusive classes; for tags (multi-label) they are the 0/1 columns and a constant one,
+because a tag's rival is "not this tag" and the two sum to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..sweep import row_slices
+from .hashing import row_keys
+
+
+class Batch(NamedTuple):
+    """A block of rows: ``X`` (m, d), ``targets`` (m, k), ``weight`` (m,), and where it lies in the source."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray
+    where: slice
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Inputs ``X`` (n, d), labels and positive weights (n,).
+
+    ``labels`` is (n,) class numbers below ``n_classes``, or an (n, n_classes) 0/1 matrix of tags. ``number``
+    (n,) is the place of each row in what the user gave.
+    """
+
+    X: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+    n_classes: int
+    number: np.ndarray
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def is_multilabel(self) -> bool:
+        return self.labels.ndim == 2
+
+    @property
+    def n_targets(self) -> int:
+        return self.n_classes + 1 if self.is_multilabel else self.n_classes
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.weight.sum())
+
+    @cached_property
+    def unit(self) -> np.ndarray:
+        """The weight that leave-one-out leaves out of a row: one unit, or all of it where it has less."""
+        return np.minimum(self.weight, 1.0)
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """Weighted share of each class, or of each tag."""
+        if self.is_multilabel:
+            return self.weight @ self.labels / self.total_weight
+        return np.bincount(self.labels, self.weight, self.n_classes) / self.total_weight
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """A 64-bit key of every row's inputs: equal rows, and only they, have equal keys."""
+        return row_keys(self.X)
+
+    def targets(self, rows=slice(None)) -> np.ndarray:
+        """Dense targets of some rows: one-hot classes, or the tags and a constant one."""
+        labels = self.labels[rows]
+        if self.is_multilabel:
+            return np.hstack([labels, np.ones((len(labels), 1))])
+        return (labels[:, None] == np.arange(self.n_classes)).astype(np.float64)
+
+    def take(self, index: np.ndarray) -> Rows:
+        """The rows of ``index``."""
+        parts = (self.X[index], self.labels[index], self.weight[index])
+        return Rows(*parts, self.n_classes, self.number[index])
+
+    def replace_inputs(self, X) -> Rows:
+        """The same labels and weights with other inputs."""
+        return replace(self, X=X)
+
+    def batches(self, row_bytes: int) -> Iterator[Batch]:
+        """Blocks of rows such that ``row_bytes`` of features a row stay within the block size."""
+        for rows in row_slices(len(self), row_bytes):
+            yield Batch(self.X[rows], self.targets(rows), self.weight[rows], rows)
+
+    @property
+    def is_sparse(self) -> bool:
+        return sparse.issparse(self.X)

@@ -1,0 +1,139 @@
+"""What all classifiers share: reading rows, and everything after the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..basis import Basis
+from ..data.labels import check_weights, encode_labels, weigh_classes
+from ..data.rows import Rows
+from ..links import NAMES as LINKS
+from ..links import Ratio
+
+#: Squares of larger values overflow once they are summed over columns.
+LARGEST = 1e150
+
+
+def _gives_probabilities(estimator) -> bool:
+    if estimator.link == "none":
+        raise AttributeError(
+            "link='none' gives outputs that may lie outside [0, 1]: use decision_function, or another link."
+        )
+    return True
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers: ``predict`` is always the argmax of ``predict_proba``.
+
+    A subclass sets ``basis_``, ``coef_``, ``link_`` and ``scaling_`` in ``fit``.
+    """
+
+    basis_: Basis
+    coef_: np.ndarray
+
+    def _read_rows(self, X, y, sample_weight) -> Rows:
+        """Encode labels and weights of checked inputs; leave out rows of weight zero."""
+        self.classes_, labels = encode_labels(y)
+        if len(labels) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
+        weight = check_weights(sample_weight, X.shape[0])
+        weight = weigh_classes(self.class_weight, self.classes_, labels, weight)
+        rows = Rows(X, labels, weight, len(self.classes_), np.arange(X.shape[0]))
+        if not (weight > 0).all():
+            rows = rows.take(np.flatnonzero(weight > 0))
+        if not rows.is_multilabel and len(np.unique(rows.labels)) < 2:
+            raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
+        return rows
+
+    def _check_inputs(self, X, reset: bool):
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=1 if reset else 0,
+        )
+        precomputed = self._is_precomputed
+        if precomputed and sparse.issparse(X):
+            raise TypeError("kernel='precomputed' needs a dense matrix X, got a sparse one; use X.toarray().")
+        if precomputed and reset and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
+            )
+        values = X.data if sparse.issparse(X) else X
+        if self.scaling is None and values.size and np.abs(values).max() > LARGEST:
+            raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
+        return X
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _scores(self, X) -> np.ndarray:
+        """Raw scores Φθ (n, k): the least-squares estimates of the class posteriors."""
+        check_is_fitted(self)
+        X = self._check_inputs(X, reset=False)
+        scaled = X if self.scaling_ is None else self.scaling_(X)
+        return self.basis_.scores(scaled, self.coef_).astype(X.dtype, copy=False)
+
+    def decision_function(self, X) -> np.ndarray:
+        """What the link decides by: its largest column is the predicted class.
+
+        Log-odds for the calibrated link, rounded scores for ``"clip"``, and for ``"none"`` the scores over their
+        sum, which may lie outside [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
+        """
+        decision = self.link_.decision(self._scores(X))
+        is_binary = len(self.classes_) == 2 and not self._multilabel
+        return decision[:, 1] - decision[:, 0] if is_binary else decision
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X) -> np.ndarray:
+        """Probability of each class (rows sum to one), or of each tag of a multi-label problem.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), in the precision of X and in the order of ``classes_``.
+        """
+        scores = self._scores(X)
+        return self.link_.probabilities(scores).astype(scores.dtype, copy=False)
+
+    def predict(self, X) -> np.ndarray:
+        """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
+        if self._multilabel:
+            positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
+            return positive.astype(int)
+        if isinstance(self.link_, Ratio):
+            best = self.link_.decision(self._scores(X)).argmax(axis=1)
+        else:
+            best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def check_choice(name: str, value, known) -> None:
+    """Refuse a value that is not among the known ones, and list them."""
+    if not any(value is k or (isinstance(value, str) and value == k) for k in known):
+        raise ValueError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, known))}.")
+
+
+def check_link(link) -> None:
+    check_choice("link", link, LINKS)

@@ -1,0 +1,15 @@
+"""The warnings kproba gives, so that users can filter or escalate them by class."""
+
+from __future__ import annotations
+
+
+class KprobaWarning(UserWarning):
+    """Parent of every warning of this package."""
+
+
+class ConditionWarning(KprobaWarning):
+    """A linear system was singular or nearly so; the message says what was done about it."""
+
+
+class SelectionWarning(KprobaWarning):
+    """The search for parameters could not be done as asked; the message says what was done instead."""

@@ -1,0 +1,54 @@
+"""Kernels: one family a file. ``as_kernels`` turns what a user wrote into kernel values."""
+
+from __future__ import annotations
+
+from .base import Kernel
+from .dot import Linear, Polynomial
+from .given import FromCallable, Precomputed
+from .radial import Gaussian, Laplacian, Matern, Radial
+
+__all__ = [
+    "FromCallable",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "Precomputed",
+    "Radial",
+    "as_kernels",
+]
+
+_NAMED = {
+    "gaussian": Gaussian(),
+    "rbf": Gaussian(),
+    "laplacian": Laplacian(),
+    "matern12": Matern(nu=0.5),
+    "matern32": Matern(nu=1.5),
+    "matern52": Matern(nu=2.5),
+    "linear": Linear(),
+    "polynomial": Polynomial(),
+    "poly": Polynomial(),
+    "precomputed": Precomputed(),
+}
+
+
+def as_kernels(kernel) -> list[Kernel]:
+    """The candidates that ``kernel`` stands for: one, or two for ``"auto"``.
+
+    >>> [k.name for k in as_kernels("auto")]
+    ['gaussian', 'laplacian']
+    """
+    if isinstance(kernel, str):
+        if kernel == "auto":
+            return [Gaussian(), Laplacian()]
+        if kernel in _NAMED:
+            return [_NAMED[kernel]]
+        known = ", ".join(repr(name) for name in ["auto", *_NAMED])
+        raise ValueError(f"kernel={kernel!r} is not known. Known kernels: {known}; or give a callable or a Kernel object.")
+    if isinstance(kernel, Kernel):
+        return [kernel]
+    if callable(kernel):
+        return [FromCallable(kernel)]
+    raise TypeError(f"kernel must be a name, a callable or a Kernel object, got {type(kernel).__name__}.")

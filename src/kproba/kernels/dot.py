@@ -1,0 +1,66 @@
+"""Kernels of an inner product: linear and polynomial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .base import Kernel, dot
+
+
+def products(Z):
+    """x·z."""
+
+    def write(X, out):
+        out[:] = dot(X, Z)
+
+    return write
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """x·z. It has no width.
+
+    >>> import numpy as np
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+
+    name: ClassVar[str] = "linear"
+
+    def against(self, Z):
+        return products(Z)
+
+    def of_pairs(self, pairs):
+        return pairs
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(x·z/σ² + coef0)^degree.
+
+    >>> import numpy as np
+    >>> Polynomial(width=1.0, degree=2)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[144.]])
+    """
+
+    width: float | None = None
+    degree: int = 3
+    coef0: float = 1.0
+    name: ClassVar[str] = "polynomial"
+    has_width: ClassVar[bool] = True
+
+    def against(self, Z):
+        return products(Z)
+
+    def of_pairs(self, pairs):
+        pairs *= 1.0 / self.width**2
+        pairs += self.coef0
+        return np.power(pairs, self.degree, out=pairs)
+
+    def width_unit(self, pairs):
+        """The square root of a typical |x·z|, so that products are of the order of one."""
+        positive = np.abs(pairs[pairs != 0])
+        return float(np.sqrt(np.median(positive))) if positive.size else 1.0

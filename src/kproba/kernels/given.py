@@ -1,0 +1,64 @@
+"""Kernels that come from outside: a matrix computed beforehand, or a function of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .base import Kernel, n_rows, symmetrised
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Precomputed(Kernel):
+    """``X`` is the kernel matrix itself: one column for every training row. Centres are column numbers.
+
+    ``training`` is the square matrix of the training rows, held while a model is being fitted.
+    """
+
+    training: np.ndarray | None = None
+    name: ClassVar[str] = "precomputed"
+
+    def evaluator(self, Z):
+        return lambda X: X[:, Z]
+
+    def __call__(self, X, Z, workers: int = 1):
+        return X[:, Z]
+
+    def gram(self, Z, workers: int = 1):
+        if self.training is None:
+            raise ValueError("The matrix of the training rows is known during fit alone.")
+        return symmetrised(np.array(self.training[np.ix_(Z, Z)], dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class FromCallable(Kernel):
+    """A user's function ``k(X, Z) -> (n, b)``, checked for its shape and for finite values.
+
+    >>> import numpy as np
+    >>> FromCallable(lambda X, Z: X @ Z.T)(np.ones((2, 3)), np.ones((1, 3)))
+    array([[3.],
+           [3.]])
+    """
+
+    function: Callable
+    name: ClassVar[str] = "callable"
+
+    def evaluator(self, Z):
+        return lambda X: self(X, Z)
+
+    def __call__(self, X, Z, workers: int = 1):
+        values = np.asarray(self.function(X, Z))
+        expected = (n_rows(X), n_rows(Z))
+        if values.shape != expected:
+            raise ValueError(
+                f"kernel: the callable returned shape {values.shape} for {expected[0]} rows and {expected[1]} "
+                f"centres; it must return shape {expected}."
+            )
+        if values.dtype.kind != "f":
+            values = values.astype(np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError("kernel: the callable returned NaN or infinity; it must return finite values.")
+        return values

@@ -1,0 +1,250 @@
+"""One basis, many ridges: coefficients and exact leave-one-out scores of the least-squares problem.
+
+A problem is a set of independent systems. The shared form (2010 Eq. 5) is one system for all classes; the
+class-wise form (Eq. 7) is one a class, on the sub-block of H that belongs to the class's own centres. A
+class-similarity kernel L (Eq. 4) turns the targets by L's eigenvectors; then each eigenvalue has a ridge of
+its own, and one decomposition of H serves them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from .basis import Basis
+from .data.rows import Rows
+from .moments import Moments
+from .solvers.cholesky import CholeskyPath
+from .solvers.dual import Dual
+from .solvers.eigen import EigenPath
+
+
+class Group(NamedTuple):
+    """Target columns that share a ridge, and what multiplies it."""
+
+    columns: np.ndarray
+    ridge_factor: float = 1.0
+
+
+class System(NamedTuple):
+    """Centres of one independent system (None for all of them) and the targets it solves for."""
+
+    centers: np.ndarray | None
+    groups: list[Group]
+
+    def of_centers(self, phi: np.ndarray) -> np.ndarray:
+        return phi if self.centers is None else phi[:, self.centers]
+
+
+class Solution(NamedTuple):
+    """Coefficients (b, k) at a ridge λ and the scores (n, k) of rows that did not take part, if asked for."""
+
+    ridge: float
+    coef: np.ndarray
+    held_out: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class ClassSimilarity:
+    """L = VΛVᵀ over the classes: in the basis V every direction is an ordinary ridge problem.
+
+    With L²⊗H + λI (or λL⊗K for the RKHS penalty) the direction of eigenvalue ℓ has ridge λ/ℓ² (or λ/ℓ).
+    """
+
+    vectors: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, L: np.ndarray) -> ClassSimilarity:
+        values, vectors = linalg.eigh(L)
+        return cls(vectors, np.where(values > 1e-12 * values.max(), values, 0.0))
+
+    def groups(self, power: int) -> list[Group]:
+        """Directions by eigenvalue; those of eigenvalue zero carry no score and are left out."""
+        levels = np.unique(self.values[self.values > 0].round(12))
+        return [Group(np.flatnonzero(np.isclose(self.values, v, atol=1e-11)), float(v) ** -power) for v in levels]
+
+
+def leave_one_out(scores, leverage, targets, unit) -> np.ndarray:
+    """(F − u·h·T)/(1 − u·h): the score of each row by the model without u of the row's weight.
+
+    The basis and the total ridge nλ stay as they are; leverages h are those of one unit of weight.
+    """
+    taken = unit[:, None] * leverage
+    floor = 1e-12  # a leverage of one: at this ridge the model without the row does not exist
+    return (scores - taken * targets) / np.maximum(1.0 - taken, floor)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Rows, basis and penalty: everything but the ridge."""
+
+    rows: Rows
+    basis: Basis
+    rkhs: bool
+    similarity: ClassSimilarity | None = None
+    solver: str = "auto"
+    clip_parameters: bool = False
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge λ in the order given.
+
+        With ``loo`` it carries exact leave-one-out scores, of all rows or of those in ``loo_rows``.
+        """
+        if self._is_dual:
+            return self._dual_path(ridges, loo_rows)
+        judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
+        return self._primal_path(ridges, judged)
+
+    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+        """Held-out scores (n, k) of every ridge: each fold by the moments of all rows minus its own.
+
+        ``fold`` numbers the fold of every row.
+        """
+        held_out = [np.empty((len(self.rows), self.rows.n_targets)) for _ in ridges]
+        for number in np.unique(fold):
+            inside = np.flatnonzero(fold == number)
+            rest = self.moments - self.basis.moments(self.rows.take(inside))
+            paths = self._paths(rest, self._uses_eigen(len(ridges)))
+            for r, ridge in enumerate(ridges):
+                coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
+                held_out[r][inside] = self.basis.scores(self.rows.X[inside], coef)
+        return held_out
+
+    @cached_property
+    def moments(self) -> Moments:
+        return self.basis.moments(self.rows)
+
+    @cached_property
+    def systems(self) -> list[System]:
+        columns = np.arange(self.rows.n_targets)
+        if self.similarity is not None:
+            return [System(None, self.similarity.groups(power=1 if self.rkhs else 2))]
+        owner = self.basis.owner
+        if owner is None:
+            return [System(None, [Group(columns)])]
+        own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner)]
+        constant = [System(None, [Group(columns[[-1]])])] if self.rows.is_multilabel else []
+        return own + constant
+
+    @property
+    def _is_dual(self) -> bool:
+        """All distinct rows are centres under the RKHS penalty, and nobody asked for another solver."""
+        return (
+            self.rkhs
+            and self.basis.row_center is not None
+            and self.basis.owner is None
+            and self.similarity is None
+            and not self.clip_parameters
+            and self.solver == "auto"
+        )
+
+    def _uses_eigen(self, n_ridges: int) -> bool:
+        return self.solver == "eigen" or (self.solver == "auto" and not self.rkhs and n_ridges > 3)
+
+    @cached_property
+    def _gram(self) -> np.ndarray | None:
+        return self.basis.gram() if self.rkhs else None
+
+    def _paths(self, moments: Moments, eigen: bool) -> list:
+        paths: list[EigenPath | CholeskyPath] = []
+        for centers, _ in self.systems:
+            penalty = self._gram
+            if penalty is not None and centers is not None:
+                penalty = penalty[np.ix_(centers, centers)]
+            if eigen:
+                paths.append(EigenPath.of(moments.symmetric(centers), penalty))
+            else:
+                paths.append(CholeskyPath(moments.H if centers is None else moments.symmetric(centers), penalty))
+        return paths
+
+    def _factors(self, paths, rho: float) -> list[list]:
+        return [
+            [path.at(rho * group.ridge_factor) for group in system.groups] for path, system in zip(paths, self.systems)
+        ]
+
+    def _solve(self, moments: Moments, factors) -> np.ndarray:
+        """Coefficients of all systems, in the turned targets."""
+        h, coef = self._turn(moments.h), np.zeros_like(moments.h)
+        for (centers, groups), of_groups in zip(self.systems, factors):
+            rows = np.arange(len(h)) if centers is None else centers
+            for group, factor in zip(groups, of_groups):
+                where = np.ix_(rows, group.columns)
+                coef[where] = factor.solve(h[where])
+        return coef
+
+    def _primal_path(self, ridges, judged):
+        eigen = self._uses_eigen(len(ridges))
+        paths = self._paths(self.moments, eigen)
+        # One decomposition serves all ridges in one sweep; factors, one a ridge, are held one at a time.
+        for chunk in [ridges] if eigen else [[ridge] for ridge in ridges]:
+            factors = [self._factors(paths, self.moments.n * ridge) for ridge in chunk]
+            coefs = [self._solve(self.moments, f) for f in factors]
+            loos = [None] * len(chunk) if judged is None else self._sweep_loo(judged, paths, factors, coefs)
+            for ridge, coef, loo in zip(chunk, coefs, loos):
+                yield Solution(ridge, self._finish(coef), loo)
+
+    def _sweep_loo(self, rows: Rows, paths, factors, coefs) -> list[np.ndarray]:
+        """Leave-one-out scores of every ridge in one pass over the rows."""
+        out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
+        for batch in self.basis.batches(rows):
+            phi, targets = self.basis(batch.X), self._turn(batch.targets)
+            projected = [path.project(system.of_centers(phi)) for path, system in zip(paths, self.systems)]
+            for r, coef in enumerate(coefs):
+                leverage = self._leverage(projected, factors[r])
+                scores = phi @ coef.astype(phi.dtype, copy=False)
+                loo = leave_one_out(scores, leverage, targets, rows.unit[batch.where])
+                if self.clip_parameters:
+                    pull = rows.unit[batch.where, None] * (targets - loo)
+                    loo = self._scores_without(phi, coef, factors[r], pull)
+                out[r][batch.where] = self._turn_back(loo)
+        return out
+
+    def _leverage(self, projected, factors) -> np.ndarray:
+        """Leverage of every row for every target column (m, k)."""
+        leverage = np.zeros((len(projected[0]), self.rows.n_targets))
+        for system, phi, of_groups in zip(self.systems, projected, factors):
+            for group, factor in zip(system.groups, of_groups):
+                leverage[:, group.columns] = factor.leverage(phi)[:, None]
+        return leverage
+
+    def _scores_without(self, phi, coef, factors, pull) -> np.ndarray:
+        """Scores of rows by the rounded coefficients of the models without them.
+
+        Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``; rounding is
+        not linear, so each row has to meet its own coefficients.
+        """
+        scores = np.zeros_like(pull)
+        for system, of_groups in zip(self.systems, factors):
+            block, own = system.of_centers(phi), slice(None) if system.centers is None else system.centers
+            for group, factor in zip(system.groups, of_groups):
+                moved = factor.solve(block.T.astype(np.float64))
+                for column in group.columns:
+                    without = np.maximum(coef[own, column, None] - moved * pull[:, column], 0.0)
+                    scores[:, column] = np.einsum("ij,ji->i", block, without)
+        return scores
+
+    def _dual_path(self, ridges, loo_rows):
+        rows, center, b = self.rows, self.basis.row_center, self.basis.n_centers
+        targets, sums = rows.targets(), np.zeros((b, rows.n_targets))
+        np.add.at(sums, center, targets * rows.weight[:, None])
+        dual = Dual(self.basis.gram(), np.bincount(center, rows.weight, b), sums)
+        for ridge, at in zip(ridges, dual.path([rows.total_weight * ridge for ridge in ridges])):
+            loo = leave_one_out(at.fitted[center], at.leverage[center, None], targets, rows.unit)
+            yield Solution(ridge, at.coef, loo if loo_rows is None else loo[loo_rows])
+
+    def _finish(self, coef: np.ndarray) -> np.ndarray:
+        """Coefficients as the model uses them: turned back, and rounded up to zero if asked for (2011 Eq. 4)."""
+        coef = self._turn_back(coef)
+        return np.maximum(coef, 0.0) if self.clip_parameters else coef
+
+    def _turn(self, targets: np.ndarray) -> np.ndarray:
+        return targets if self.similarity is None else targets @ self.similarity.vectors
+
+    def _turn_back(self, turned: np.ndarray) -> np.ndarray:
+        return turned if self.similarity is None else turned @ self.similarity.vectors.T

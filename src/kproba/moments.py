@@ -1,0 +1,64 @@
+"""The sums over rows that the least-squares solution needs. They are small and they add.
+
+H = Σ wφφᵀ (b, b), h = Σ wφtᵀ (b, k) and n = Σ w: 2010 Eq. 2 with its 1/n left out, so that
+``Moments.of(a) + Moments.of(b)`` equals ``Moments.of(a and b together)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas
+
+
+@dataclass
+class Moments:
+    """H (b, b; only its lower triangle is kept up to date), h (b, k), and the total weight n."""
+
+    H: np.ndarray
+    h: np.ndarray
+    n: float
+
+    @classmethod
+    def zeros(cls, b: int, k: int) -> Moments:
+        """The neutral element of ``+``. Fortran order lets the products accumulate in place."""
+        return cls(np.zeros((b, b), order="F"), np.zeros((b, k)), 0.0)
+
+    @classmethod
+    def of(cls, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None) -> Moments:
+        """The moments of one batch."""
+        return cls.zeros(phi.shape[1], targets.shape[1]).add(phi, targets, weight)
+
+    def add(self, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None) -> Moments:
+        """Add a batch in place. The sums are float64 whatever the precision of the features."""
+        if weight is not None and not (weight == 1.0).all():
+            phi = phi * np.sqrt(weight)[:, None].astype(phi.dtype)
+            targets = targets * np.sqrt(weight)[:, None]
+        if phi.dtype == np.float64:
+            # Φᵀ of a C-ordered Φ is Fortran-ordered: the rank-k update reads it where it lies
+            blas.dsyrk(1.0, phi.T, beta=1.0, c=self.H, lower=1, overwrite_c=1)
+        else:
+            self.H += blas.ssyrk(1.0, phi.T, lower=1)
+        self.h += phi.T @ targets.astype(phi.dtype)
+        self.n += float(len(phi) if weight is None else weight.sum())
+        return self
+
+    def __iadd__(self, other: Moments) -> Moments:
+        self.H += other.H
+        self.h += other.h
+        self.n += other.n
+        return self
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.H + other.H, self.h + other.h, self.n + other.n)
+
+    def __sub__(self, other: Moments) -> Moments:
+        """What is left when the rows of ``other`` are taken out: the training part of a fold."""
+        return Moments(self.H - other.H, self.h - other.h, self.n - other.n)
+
+    def symmetric(self, centers: np.ndarray | None = None) -> np.ndarray:
+        """H with both triangles filled; of some centres (increasing) it is H⁽ʸ⁾ of 2010 Eq. 9."""
+        lower = np.tril(self.H if centers is None else self.H[np.ix_(centers, centers)])
+        lower += np.tril(lower, -1).T
+        return lower

@@ -1,0 +1,52 @@
+"""The papers' settings under one name each."""
+
+from __future__ import annotations
+
+from .estimators import LSPC
+from .selection import RIDGES_2010, WIDTHS_2010, TimesMedian
+
+_PAPERS = {
+    "kernel": "gaussian",
+    "width": TimesMedian(WIDTHS_2010),
+    "ridge": RIDGES_2010,
+    "penalty": "parameters",
+    "scaling": "standard",
+    "selection": "cv",
+    "folds": 2,
+}
+
+
+def lspc_2010(**changes) -> LSPC:
+    """LSPC of 2010: each class's own samples, outputs rounded, nine widths and five ridges by 2 folds.
+
+    >>> lspc_2010(random_state=0).centers
+    'class'
+    """
+    return LSPC(**{**_PAPERS, "centers": "class", "link": "clip", **changes})
+
+
+def lspc_full_2010(**changes) -> LSPC:
+    """LSPC(full) of 2010: all samples as centres of every class.
+
+    >>> lspc_full_2010().centers
+    'all'
+    """
+    return LSPC(**{**_PAPERS, "centers": "all", "link": "clip", **changes})
+
+
+def lspc_new_2011(**changes) -> LSPC:
+    """LSPC-new of 2011: all samples as centres, negative outputs rounded up to zero (Eq. 6).
+
+    >>> lspc_new_2011().link
+    'clip'
+    """
+    return lspc_full_2010(**changes)
+
+
+def lspc_2011(**changes) -> LSPC:
+    """What the 2011 paper compares with under the name LSPC: negative parameters rounded up to zero (Eq. 4).
+
+    >>> lspc_2011().link
+    'clip-parameters'
+    """
+    return lspc_full_2010(**{"link": "clip-parameters", **changes})

@@ -1,0 +1,173 @@
+"""The search for kernel, width, ridge and column relevance.
+
+With leave-one-out, every candidate (kernel, width) yields the losses of all its ridges at once. Where nothing
+is given, candidates are screened on few rows, the best are compared on more, and the winner alone meets them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .basis import sample_rows, with_copies
+from .data.rows import Rows
+from .kernels import Kernel, Radial
+from .least_squares import LeastSquares, Solution
+from .progress import Progress
+from .scaling import Scaling, relevance_weights
+from .selection import SearchRecord, TimesMedian, median_width, stratified_folds
+
+#: Distinct rows on which candidates are screened, and on which the best of them are compared.
+SCREEN_ROWS, REFINE_ROWS = 500, 1000
+#: Candidates that survive the screening.
+SURVIVORS = 3
+#: The widths around the winner that are tried once more.
+NEIGHBOURS = (0.7, 1.4)
+#: Steps of column relevance, each kept only if it lowers the leave-one-out loss.
+RELEVANCE_STEPS = 2
+#: Rows at which the derivatives for the relevance are taken.
+GRADIENT_ROWS = 300
+#: The exact leave-one-out scores of this many rows choose the ridge when there are more.
+RIDGE_ROWS = 4096
+#: Half a decade: the step of the ridge.
+RIDGE_STEP = 10**0.5
+
+
+class Candidate(NamedTuple):
+    """A kernel with its width, the best of its ridges, and how it did."""
+
+    loss: float
+    kernel: Kernel
+    solution: Solution
+    problem: LeastSquares
+
+
+@dataclass
+class Search:
+    """What a search needs to know: how to pose a problem, how to judge it, and where to write it down.
+
+    ``pose(rows, kernel)`` makes the least-squares problem; ``judge(scores, rows)`` is the loss of held-out
+    scores; ``ridges`` are the candidates, or None to find them around a start.
+    """
+
+    pose: Callable[[Rows, Kernel], LeastSquares]
+    judge: Callable[[np.ndarray, Rows], float]
+    ridges: Sequence[float]
+    seed: int
+    record: SearchRecord
+    progress: Progress
+
+    def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges=None) -> Candidate:
+        """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
+        problem = self.pose(rows, kernel)
+        best = None
+        for solution in problem.path(self.ridges if ridges is None else ridges):
+            loss = self.judge(solution.held_out, rows)
+            self.record.add(kernel, solution.ridge, loss, len(rows), stage)
+            if best is None or not loss >= best.loss:
+                best = Candidate(loss, kernel, solution, problem)
+        self.progress.step()
+        return best
+
+    def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid") -> list[Candidate]:
+        """All kernels and widths on the same rows, best first."""
+        return sorted((self.evaluate(rows, kernel, stage) for kernel in kernels), key=lambda c: c.loss)
+
+    def by_folds(self, rows: Rows, kernels: Sequence[Kernel], k: int) -> Candidate:
+        """The best kernel, width and ridge by k-fold cross-validation; the winner is not solved yet."""
+        fold = stratified_folds(rows, k, self.seed)
+        found = []
+        for kernel in kernels:
+            problem = self.pose(rows, kernel)
+            for ridge, held_out in zip(self.ridges, problem.cross_validate(fold, self.ridges)):
+                loss = self.judge(held_out, rows)
+                self.record.add(kernel, ridge, loss, len(rows), "folds")
+                found.append(Candidate(loss, kernel, Solution(ridge, problem.moments.h, None), problem))
+            self.progress.step()
+        return min(found, key=lambda c: c.loss)
+
+    def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
+        """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
+        few = subsample(rows, SCREEN_ROWS, self.seed)
+        found = self.grid(few, kernels, "screen")
+        more = subsample(rows, REFINE_ROWS, self.seed)
+        if len(more) > len(few):
+            found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
+        best = found[0]
+        if best.kernel.has_width and len(kernels) > 1:
+            around = [best.kernel.with_width(best.kernel.width * factor) for factor in NEIGHBOURS]
+            best = min([best, *self.grid(more, around, "refine")], key=lambda c: c.loss)
+        if relevance and scaling is not None and isinstance(best.kernel, Radial):
+            return self._weigh_columns(more, best, scaling)
+        return best, scaling
+
+    def _weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
+        """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
+        for _ in range(RELEVANCE_STEPS):
+            basis = best.problem.basis
+            at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
+            weights = relevance_weights(best.kernel.sensitivity(at, basis.centers, best.solution.coef), len(rows))
+            weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
+            unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
+            widths = [best.kernel.width * unit * factor for factor in (*NEIGHBOURS, 1.0)]
+            tried = self.grid(weighted, [best.kernel.with_width(w) for w in widths], "relevance")[0]
+            if not tried.loss < best.loss:
+                break
+            best, scaling, rows = tried, scaling.weighted(weights), weighted
+        return best, scaling
+
+    def climb(self, problem: LeastSquares, start: float, max_steps: int = 6) -> Candidate:
+        """The ridge on all rows: from ``start`` in half decades for as long as the loss falls.
+
+        Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some.
+        """
+        judged = judged_rows(problem.rows, self.seed)
+        rows = problem.rows if judged is None else problem.rows.take(judged)
+
+        def at(ridge):
+            (solution,) = problem.path([ridge], loo_rows=judged)
+            loss = self.judge(solution.held_out, rows)
+            self.record.add(problem.basis.kernel, ridge, loss, len(problem.rows), "ridge")
+            self.progress.step()
+            return Candidate(loss, problem.basis.kernel, solution, problem)
+
+        best = at(start)
+        for factor in (1 / RIDGE_STEP, RIDGE_STEP):
+            improved = False
+            for _ in range(max_steps):
+                tried = at(best.solution.ridge * factor)
+                if not tried.loss < best.loss:
+                    break
+                best, improved = tried, True
+            if improved:
+                break
+        return best
+
+
+def subsample(rows: Rows, size: int, seed: int) -> Rows:
+    """All copies of ``size`` distinct rows, spread over the classes; the rows themselves where there are no more."""
+    sample = sample_rows(rows, size, seed)
+    return rows if len(sample) < size or len(rows) <= size else rows.take(with_copies(rows, sample))
+
+
+def judged_rows(rows: Rows, seed: int) -> np.ndarray | None:
+    """Which rows judge the ridge; None for all of them."""
+    if len(rows) <= 2 * RIDGE_ROWS:
+        return None
+    return with_copies(rows, sample_rows(rows, RIDGE_ROWS, seed))
+
+
+def width_candidates(kernels: Sequence[Kernel], width, rows: Rows, seed: int) -> list[Kernel]:
+    """Every kernel with every width that is to be tried; a width that a Kernel object brings stays."""
+    candidates = []
+    for kernel in kernels:
+        if not kernel.has_width or kernel.width is not None:
+            candidates.append(kernel)
+        elif isinstance(width, TimesMedian):
+            candidates += [kernel.with_width(w) for w in width.widths(median_width(kernel, rows, seed))]
+        else:
+            candidates += [kernel.with_width(w) for w in np.atleast_1d(width)]
+    return candidates

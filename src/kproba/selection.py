@@ -1,0 +1,121 @@
+"""Choosing kernel, width and ridge: grids, the median heuristic, and the losses that compare candidates.
+
+Candidates are compared by how well scores of rows that did not take part (exact leave-one-out, or folds)
+would predict once they are calibrated. The comparison must be cheap and add up over rows, so it takes the
+best of a few fixed calibrations; the winner's link is fitted afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .basis import sample_rows
+from .data.hashing import distinct, ranking
+from .data.rows import Rows
+from .kernels import Kernel
+from .links import complete_by_prior, log_softplus, positive_prior
+
+#: 2010 Sec. 3: multiples of the median distance, and ridges.
+WIDTHS_2010 = (1 / 10, 1 / 5, 1 / 2, 2 / 3, 1.0, 3 / 2, 2.0, 5.0, 10.0)
+RIDGES_2010 = tuple(10.0**e for e in (-2, -1.5, -1, -0.5, 0))
+#: The default grids: wide for the RKHS penalty, whose ridges reach further down.
+WIDTHS = (0.3, 0.6, 1.2, 2.5, 5.0)
+RIDGES = tuple(10.0**e for e in np.arange(-7.0, 0.5, 0.5))
+#: The median distance is taken over pairs of at most this many distinct rows.
+MEDIAN_ROWS = 500
+
+
+@dataclass(frozen=True)
+class TimesMedian:
+    """Widths as multiples of the median distance between rows.
+
+    >>> TimesMedian((0.5, 1.0, 2.0)).multiples
+    (0.5, 1.0, 2.0)
+    """
+
+    multiples: Sequence[float] = WIDTHS
+
+    def widths(self, unit: float) -> list[float]:
+        return [float(unit * m) for m in self.multiples]
+
+
+@dataclass
+class SearchRecord:
+    """Every candidate that was tried, as columns: kernel, width, ridge, loss, rows and columns' relevance."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, kernel: Kernel, ridge: float, loss: float, n_rows: int, stage: str) -> None:
+        self.entries.append(
+            {"stage": stage, "kernel": kernel.name, "width": kernel.width, "ridge": ridge, "rows": n_rows, "loss": loss}
+        )
+
+    def columns(self) -> dict[str, np.ndarray]:
+        names = ("stage", "kernel", "width", "ridge", "rows", "loss")
+        return {name: np.array([entry[name] for entry in self.entries]) for name in names}
+
+
+def median_width(kernel: Kernel, rows: Rows, seed: int) -> float:
+    """The median heuristic of 2010 Sec. 3, over pairs of distinct rows."""
+    sample = rows.X[sample_rows(rows, MEDIAN_ROWS, seed)]
+    return kernel.width_unit(kernel.pairs(sample, sample))
+
+
+def stratified_folds(rows: Rows, k: int, seed: int) -> np.ndarray:
+    """A fold number for every row: copies of a row share a fold, classes are spread over the folds."""
+    first, number = distinct(rows.keys)
+    labels = np.zeros(len(rows), dtype=int) if rows.is_multilabel else rows.labels
+    order = np.lexsort([ranking(rows.keys[first], seed), labels[first]])
+    fold = np.empty(len(first), dtype=int)
+    fold[order] = np.arange(len(first)) % k
+    return fold[number]
+
+
+class CalibratedLogLoss:
+    """Mean log-loss of held-out scores after the best of a few fixed calibrations.
+
+    Each calibration is (κ, slopes, power of the prior) of :class:`~kproba.links.CalibratedSoftmax`, from nearly
+    linear, p ∝ exp(βq), to nearly logarithmic, p ∝ q₊^a.
+    """
+
+    calibrations = ((1.0, (3.0, 6.0, 12.0, 24.0), 0.0), (10.0, (1.0, 1.5, 2.5), 1.0))
+
+    def __call__(self, scores: np.ndarray, rows: Rows) -> float:
+        losses = self._of_tags if rows.is_multilabel else self._of_classes
+        prior = positive_prior(rows)
+        q = complete_by_prior(np.clip(scores, -1e3, 1e3), prior, rows.is_multilabel)
+        return float(min(rows.weight @ loss for loss in losses(q, prior, rows.labels)) / rows.total_weight)
+
+    def _of_classes(self, q, prior, labels):
+        own = np.arange(len(q)), labels
+        for kappa, slopes, power in self.calibrations:
+            rise = log_softplus(kappa * q) - log_softplus(kappa * prior)
+            for slope in slopes:
+                logits = power * np.log(prior) + slope * rise
+                logits -= logits.max(axis=1, keepdims=True)
+                yield np.log(np.exp(logits).sum(axis=1)) - logits[own]
+
+    def _of_tags(self, q, prior, labels):
+        sign = 1.0 - 2.0 * labels
+        for kappa, slopes, power in self.calibrations:
+            rise = log_softplus(kappa * q) - log_softplus(kappa * (1.0 - q))
+            rise -= log_softplus(kappa * prior) - log_softplus(kappa * (1.0 - prior))
+            for slope in slopes:
+                odds = power * np.log(prior / (1.0 - prior)) + slope * rise
+                yield np.logaddexp(0.0, sign * odds).mean(axis=1)
+
+
+@dataclass(frozen=True)
+class SquaredLoss:
+    """Mean squared distance between the link's output and the targets: the Brier score of a rounding link."""
+
+    output: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, scores: np.ndarray, rows: Rows) -> float:
+        targets = rows.targets()[:, : rows.n_classes]
+        distance = np.square(self.output(scores) - targets).sum(axis=1)
+        return float(rows.weight @ distance / rows.total_weight)

@@ -1,0 +1,89 @@
+"""(H + ρP)θ = h by a Cholesky factor: 2010 Eq. 2, with ρ = nλ and P the identity or the kernel matrix."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ..exceptions import ConditionWarning
+
+_EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True)
+class CholeskyFactor:
+    """The lower factor L of the system."""
+
+    lower: np.ndarray
+
+    def solve(self, h: np.ndarray) -> np.ndarray:
+        """θ for one or many right-hand sides."""
+        return linalg.cho_solve((self.lower, True), h, check_finite=False)
+
+    def leverage(self, phi: np.ndarray) -> np.ndarray:
+        """φᵀ(H + ρP)⁻¹φ = ‖L⁻¹φ‖² of every row of features."""
+        half = linalg.blas.dtrsm(1.0, self.lower, phi.T.astype(np.float64, copy=True), lower=1, overwrite_b=1)
+        return np.einsum("ij,ij->j", half, half)
+
+
+@dataclass(frozen=True)
+class CholeskyPath:
+    """H and P of a system whose ridge is still open; every ridge costs one factor."""
+
+    H: np.ndarray
+    penalty: np.ndarray | None
+
+    def at(self, ridge: float) -> CholeskyFactor:
+        return factor(self.H, self.penalty, ridge)
+
+    def project(self, phi: np.ndarray) -> np.ndarray:
+        """Features as the factors' leverage takes them: as they are."""
+        return phi
+
+
+def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyFactor:
+    """Factor H + ρP, where ``penalty=None`` is the identity; only lower triangles are read.
+
+    A system that is singular to working precision gets a small multiple of the identity, with a warning
+    that says how much: the answer stays finite and is the one of a slightly larger ridge.
+    """
+    level = rounding_level(np.diagonal(H))
+    size = 1.0 if penalty is None else float(np.diagonal(penalty).mean())
+    jitter = level if ridge * size < level else 0.0
+    # Directions that the centres' kernel matrix does not resolve carry neither signal nor penalty. A
+    # diagonal at rounding level holds them at zero; it changes no probability and is not worth a warning.
+    silent = 0.0 if penalty is None else level
+    while True:
+        lower, info = linalg.lapack.dpotrf(_system(H, penalty, ridge, jitter + silent), lower=1, overwrite_a=1, clean=0)
+        if info == 0:
+            break
+        jitter = max(10.0 * jitter, level)
+    if jitter:
+        warn_singular(len(H), jitter)
+    return CholeskyFactor(lower)
+
+
+def rounding_level(diagonal: np.ndarray) -> float:
+    """The size of the rounding errors of a sum of squares with this diagonal."""
+    return float(max(len(diagonal) * _EPS * np.mean(diagonal), _TINY))
+
+
+def warn_singular(b: int, jitter: float) -> None:
+    warnings.warn(
+        f"The system of {b} equations is singular to working precision (repeated centres, constant columns or a "
+        f"ridge too small for them): {jitter:.3g} was added to its diagonal. A larger ridge avoids this.",
+        ConditionWarning,
+        stacklevel=3,
+    )
+
+
+def _system(H, penalty, ridge, jitter) -> np.ndarray:
+    system = np.array(H, order="F", dtype=np.float64)
+    if penalty is not None:
+        for column in range(len(system)):  # column by column: no second b × b temporary
+            system[:, column] += ridge * penalty[:, column]
+    np.einsum("ii->i", system)[:] += jitter + (ridge if penalty is None else 0.0)
+    return system

@@ -1,0 +1,84 @@
+"""All distinct rows as centres with the RKHS penalty: kernel ridge regression in its dual form.
+
+There Φ is the kernel matrix K itself, and (KΩK + ρK)θ = K Ωt̄ becomes (K + ρΩ⁻¹)θ = t̄, where Ω holds
+the weight of each distinct row and t̄ its mean target: no H is formed and no condition number squared.
+Symmetrically, with M = Ω^½KΩ^½ and G = M(M + ρI)⁻¹, fitted values are Ω^-½GΩ^½t̄, and the leverage of one
+unit of weight of row z is G_zz/Ω_z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from .cholesky import rounding_level, warn_singular
+
+#: Fewer ridges than this are cheaper by a Cholesky inverse each than by one eigendecomposition.
+RIDGES_WORTH_EIGEN = 4
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """θ (b, k), fitted values (b, k) and leverages (b,) at the centres, for one ridge."""
+
+    ridge: float
+    coef: np.ndarray
+    fitted: np.ndarray
+    leverage: np.ndarray
+
+
+@dataclass(frozen=True)
+class Dual:
+    """K (b, b), weight Ω (b,) and weighted target sums Ωt̄ (b, k) of the distinct rows."""
+
+    K: np.ndarray
+    weight: np.ndarray
+    sums: np.ndarray
+
+    def path(self, ridges: Iterable[float]) -> Iterator[DualSolution]:
+        """The solution for every total ridge ρ."""
+        ridges = [self._resolvable(ridge) for ridge in ridges]
+        return self._by_eigen(ridges) if len(ridges) >= RIDGES_WORTH_EIGEN else self._by_cholesky(ridges)
+
+    def _resolvable(self, ridge: float) -> float:
+        level = rounding_level(np.diagonal(self.K) * self.weight)
+        if ridge >= level:
+            return ridge
+        warn_singular(len(self.K), level)
+        return level
+
+    def _by_eigen(self, ridges):
+        root = np.sqrt(self.weight)
+        values, vectors = linalg.eigh(self._weighted_gram(), driver="evd", overwrite_a=True, check_finite=False)
+        values = np.maximum(values, 0.0)
+        turned = vectors.T @ (self.sums / root[:, None])
+        squares = np.square(vectors)
+        for ridge in ridges:
+            shrink = values / (values + ridge)
+            coef = root[:, None] * (vectors @ (turned / (values + ridge)[:, None]))
+            fitted = (vectors @ (shrink[:, None] * turned)) / root[:, None]
+            yield DualSolution(ridge, coef, fitted, (squares @ shrink) / self.weight)
+
+    def _by_cholesky(self, ridges):
+        """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB, so its diagonal needs B's alone."""
+        root = np.sqrt(self.weight)
+        for ridge in ridges:
+            system = self._weighted_gram()
+            np.einsum("ii->i", system)[:] += ridge
+            lower = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+            scaled = linalg.cho_solve((lower, True), self.sums / root[:, None], check_finite=False)
+            inverse = linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)[0]
+            leverage = (1.0 - ridge * np.diagonal(inverse)) / self.weight
+            fitted = self.sums / self.weight[:, None] - ridge * scaled / root[:, None]
+            yield DualSolution(ridge, root[:, None] * scaled, fitted, leverage)
+
+    def _weighted_gram(self) -> np.ndarray:
+        root = np.sqrt(self.weight)
+        system = np.array(self.K, order="F", dtype=np.float64)
+        if not (self.weight == 1.0).all():
+            system *= root[:, None]
+            system *= root
+        return system

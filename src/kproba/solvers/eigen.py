@@ -1,0 +1,66 @@
+"""Every ridge from one eigendecomposition (2010, Sec. 4).
+
+With Q such that QᵀHQ = diag(γ) and QᵀPQ = I, the solution for any ρ is θ = Q (Qᵀh / (γ + ρ)), and the
+leverage of a row is Σ_k (φᵀQ)²_k / (γ_k + ρ).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from .cholesky import rounding_level, warn_singular
+
+#: What is added to the kernel matrix of the centres before it whitens H: the rounding errors of H are
+#: divided by it, so it must stay well above them (see docs/decisions).
+WHITENING_FLOOR = 1e-9
+
+
+@dataclass(frozen=True)
+class EigenFactor:
+    """The system at one ridge ρ, seen through its eigenvectors."""
+
+    path: EigenPath
+    ridge: float
+
+    def solve(self, h: np.ndarray) -> np.ndarray:
+        return self.path.vectors @ ((self.path.vectors.T @ h) / (self.path.values + self.ridge)[:, None])
+
+    def leverage(self, projected: np.ndarray) -> np.ndarray:
+        """Leverage of rows of features that :meth:`EigenPath.project` has turned."""
+        return np.square(projected) @ (1.0 / (self.path.values + self.ridge))
+
+
+@dataclass(frozen=True)
+class EigenPath:
+    """Eigenvalues γ (b,) and vectors Q (b, b) of H relative to P."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+
+    @classmethod
+    def of(cls, H: np.ndarray, penalty: np.ndarray | None) -> EigenPath:
+        """Decompose H; ``penalty=None`` is the identity."""
+        if penalty is None:
+            values, vectors = linalg.eigh(H, driver="evd", check_finite=False)
+            return cls(np.maximum(values, 0.0), vectors)
+        floor = WHITENING_FLOOR * len(H) * np.diagonal(penalty).mean()
+        lower = linalg.cholesky(penalty + floor * np.eye(len(H)), lower=True)
+        half = linalg.solve_triangular(lower, H, lower=True)
+        white = linalg.solve_triangular(lower, half.T, lower=True)
+        values, vectors = linalg.eigh((white + white.T) / 2, driver="evd", check_finite=False)
+        return cls(np.maximum(values, 0.0), linalg.solve_triangular(lower, vectors, lower=True, trans="T"))
+
+    def at(self, ridge: float) -> EigenFactor:
+        """The factor at one ridge; below the rounding errors of H it is raised to them, with a warning."""
+        level = rounding_level(self.values)
+        if ridge < level:
+            warn_singular(len(self.values), level)
+            ridge = level
+        return EigenFactor(self, ridge)
+
+    def project(self, phi: np.ndarray) -> np.ndarray:
+        """ΦQ: what the leverages of all ridges share."""
+        return phi @ self.vectors.astype(phi.dtype, copy=False)

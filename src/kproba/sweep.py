@@ -1,0 +1,64 @@
+"""The only loops over rows, and the only place that knows about threads.
+
+``sweep`` maps a function over the batches of a source and adds what comes back; ``fill_tiles`` fills
+one batch of features tile by tile, each tile small enough to stay in a core's cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+#: A tile of features is about this large: the second-level cache of today's cores.
+TILE_BYTES = 1 << 20
+#: A batch of features is about this large; peak memory is the moments plus one such block.
+BATCH_BYTES = 48 << 20
+
+
+def n_workers(n_jobs: int | None) -> int:
+    """Threads to use: ``None`` means every core that this process may use, negative counts back from there.
+
+    >>> n_workers(1)
+    1
+    """
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return available
+    if n_jobs == 0:
+        raise ValueError("n_jobs == 0 has no meaning: give a positive number, -1 for all cores, or None.")
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> list[slice]:
+    """Consecutive slices of about ``target_bytes`` each that cover ``n_rows`` rows."""
+    step = max(1, target_bytes // max(1, row_bytes))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, workers: int = 1) -> None:
+    """Call ``fill(rows)`` for cache-sized tiles of ``n_rows`` rows, on ``workers`` threads.
+
+    NumPy and SciPy release the interpreter lock inside distances, products and exponentials, so threads
+    are enough, and they share the output without a copy.
+    """
+    tiles = row_slices(n_rows, row_bytes, TILE_BYTES)
+    if workers == 1 or len(tiles) == 1:
+        for tile in tiles:
+            fill(tile)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(fill, tiles):
+            pass
+
+
+def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """One pass over the rows: ``total = add(total, batch)`` for every batch.
+
+    ``total`` starts as the neutral element of its ``+`` (as :meth:`~kproba.moments.Moments.zeros`), so that
+    the totals of parts of the rows, swept wherever they lie, add up to the total of all.
+    """
+    for batch in batches:
+        total = add(total, batch)
+    return total
