@@ -8,9 +8,9 @@ its own, and one decomposition of H serves them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +42,11 @@ class System(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Coefficients (b, k) at a ridge λ and the scores (n, k) of rows that did not take part, if asked for."""
+    """A ridge λ, the scores (n, k) of rows that did not take part if asked for, and coefficients (b, k) on call."""
 
     ridge: float
-    coef: np.ndarray
     held_out: np.ndarray | None
+    coef: Callable[[], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class LeastSquares:
             coefs = [self._solve(self.moments, f) for f in factors]
             loos = [None] * len(chunk) if judged is None else self._sweep_loo(judged, paths, factors, coefs)
             for ridge, coef, loo in zip(chunk, coefs, loos):
-                yield Solution(ridge, self._finish(coef), loo)
+                yield Solution(ridge, loo, partial(self._finish, coef))
 
     def _sweep_loo(self, rows: Rows, paths, factors, coefs) -> list[np.ndarray]:
         """Leave-one-out scores of every ridge in one pass over the rows."""
@@ -229,14 +229,18 @@ class LeastSquares:
                     scores[:, column] = np.einsum("ij,ji->i", block, without)
         return scores
 
-    def _dual_path(self, ridges, loo_rows):
+    @cached_property
+    def _dual(self) -> Dual:
         rows, center, b = self.rows, self.basis.row_center, self.basis.n_centers
-        targets, sums = rows.targets(), np.zeros((b, rows.n_targets))
-        np.add.at(sums, center, targets * rows.weight[:, None])
-        dual = Dual(self.basis.gram(), np.bincount(center, rows.weight, b), sums)
-        for ridge, at in zip(ridges, dual.path([rows.total_weight * ridge for ridge in ridges])):
+        sums = np.zeros((b, rows.n_targets))
+        np.add.at(sums, center, rows.targets() * rows.weight[:, None])
+        return Dual(self.basis.gram(), np.bincount(center, rows.weight, b), sums)
+
+    def _dual_path(self, ridges, loo_rows):
+        rows, center, targets = self.rows, self.basis.row_center, self.rows.targets()
+        for ridge, at in zip(ridges, self._dual.path([rows.total_weight * ridge for ridge in ridges])):
             loo = leave_one_out(at.fitted[center], at.leverage[center, None], targets, rows.unit)
-            yield Solution(ridge, at.coef, loo if loo_rows is None else loo[loo_rows])
+            yield Solution(ridge, loo if loo_rows is None else loo[loo_rows], at.coef)
 
     def _finish(self, coef: np.ndarray) -> np.ndarray:
         """Coefficients as the model uses them: turned back, and rounded up to zero if asked for (2011 Eq. 4)."""

@@ -28,7 +28,7 @@ class Clip:
     """
 
     def decision(self, scores: np.ndarray) -> np.ndarray:
-        return np.maximum(scores, 0.0)
+        return self.probabilities(scores)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         positive = np.maximum(scores, 0.0)

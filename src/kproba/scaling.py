@@ -121,11 +121,12 @@ def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
 
     The fourth root is half of what the derivatives ask for: two small steps, each checked by leave-one-out,
     do better than a large one. With few rows a column the derivatives are noise, so they are drawn towards
-    their mean.
+    their mean. The weights are rounded to eighths of an octave, so that rounding errors do not move them.
     """
     d = len(sensitivity)
     mean = sensitivity.mean()
     if not np.isfinite(mean) or mean <= 0:
         return np.ones(d)
     shrunk = sensitivity + mean * 5.0 * d / n
-    return (shrunk / shrunk.max()) ** 0.25
+    octaves = 0.25 * np.log2(shrunk / shrunk.max())
+    return np.exp2(np.round(8.0 * octaves) / 8.0)

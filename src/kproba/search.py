@@ -19,9 +19,10 @@ from .least_squares import LeastSquares, Solution
 from .progress import Progress
 from .scaling import Scaling, relevance_weights
 from .selection import SearchRecord, TimesMedian, median_width, stratified_folds
+from .sweep import map_independent
 
 #: Distinct rows on which candidates are screened, and on which the best of them are compared.
-SCREEN_ROWS, REFINE_ROWS = 500, 1000
+SCREEN_ROWS, REFINE_ROWS = 400, 800
 #: Candidates that survive the screening.
 SURVIVORS = 3
 #: The widths around the winner that are tried once more.
@@ -59,35 +60,42 @@ class Search:
     seed: int
     record: SearchRecord
     progress: Progress
+    workers: int = 1
 
-    def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges=None) -> Candidate:
+    def evaluate(self, rows: Rows, kernel: Kernel, stage: str) -> Candidate:
         """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
-        problem = self.pose(rows, kernel)
+        problem, losses = self.pose(rows, kernel), []
         best = None
-        for solution in problem.path(self.ridges if ridges is None else ridges):
-            loss = self.judge(solution.held_out, rows)
-            self.record.add(kernel, solution.ridge, loss, len(rows), stage)
-            if best is None or not loss >= best.loss:
-                best = Candidate(loss, kernel, solution, problem)
-        self.progress.step()
+        for solution in problem.path(self.ridges):
+            losses.append(self.judge(solution.held_out, rows))
+            if best is None or not losses[-1] >= best.loss:
+                best = Candidate(losses[-1], kernel, solution, problem)
+        self.record.add(stage, kernel, self.ridges, losses, len(rows))
+        self.progress.step(f"{stage}: {kernel.name}")
         return best
 
     def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid") -> list[Candidate]:
         """All kernels and widths on the same rows, best first."""
-        return sorted((self.evaluate(rows, kernel, stage) for kernel in kernels), key=lambda c: c.loss)
+        found = map_independent(lambda kernel: self.evaluate(rows, kernel, stage), kernels, self._workers(rows))
+        return sorted(found, key=lambda c: c.loss)
 
     def by_folds(self, rows: Rows, kernels: Sequence[Kernel], k: int) -> Candidate:
         """The best kernel, width and ridge by k-fold cross-validation; the winner is not solved yet."""
         fold = stratified_folds(rows, k, self.seed)
-        found = []
-        for kernel in kernels:
+
+        def evaluate(kernel):
             problem = self.pose(rows, kernel)
-            for ridge, held_out in zip(self.ridges, problem.cross_validate(fold, self.ridges)):
-                loss = self.judge(held_out, rows)
-                self.record.add(kernel, ridge, loss, len(rows), "folds")
-                found.append(Candidate(loss, kernel, Solution(ridge, problem.moments.h, None), problem))
-            self.progress.step()
-        return min(found, key=lambda c: c.loss)
+            losses = [self.judge(held_out, rows) for held_out in problem.cross_validate(fold, self.ridges)]
+            self.record.add("folds", kernel, self.ridges, losses, len(rows))
+            self.progress.step(f"folds: {kernel.name}")
+            ridge = self.ridges[int(np.argmin(losses))]
+            return Candidate(min(losses), kernel, Solution(ridge, None, lambda: None), problem)
+
+        return min(map_independent(evaluate, kernels, self._workers(rows)), key=lambda c: c.loss)
+
+    def _workers(self, rows: Rows) -> int:
+        """Candidates side by side while they are small; one at a time, on all cores, when they are not."""
+        return self.workers if rows.n_distinct <= REFINE_ROWS else 1
 
     def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
         """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
@@ -109,7 +117,8 @@ class Search:
         for _ in range(RELEVANCE_STEPS):
             basis = best.problem.basis
             at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
-            weights = relevance_weights(best.kernel.sensitivity(at, basis.centers, best.solution.coef), len(rows))
+            sensitivity = best.kernel.sensitivity(at, basis.centers, best.solution.coef())
+            weights = relevance_weights(sensitivity, rows.n_distinct)
             weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
             unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
             widths = [best.kernel.width * unit * factor for factor in (*NEIGHBOURS, 1.0)]
@@ -130,8 +139,8 @@ class Search:
         def at(ridge):
             (solution,) = problem.path([ridge], loo_rows=judged)
             loss = self.judge(solution.held_out, rows)
-            self.record.add(problem.basis.kernel, ridge, loss, len(problem.rows), "ridge")
-            self.progress.step()
+            self.record.add("ridge", problem.basis.kernel, [ridge], [loss], len(problem.rows))
+            self.progress.step("ridge")
             return Candidate(loss, problem.basis.kernel, solution, problem)
 
         best = at(start)
@@ -149,13 +158,12 @@ class Search:
 
 def subsample(rows: Rows, size: int, seed: int) -> Rows:
     """All copies of ``size`` distinct rows, spread over the classes; the rows themselves where there are no more."""
-    sample = sample_rows(rows, size, seed)
-    return rows if len(sample) < size or len(rows) <= size else rows.take(with_copies(rows, sample))
+    return rows if rows.n_distinct <= size else rows.take(with_copies(rows, sample_rows(rows, size, seed)))
 
 
 def judged_rows(rows: Rows, seed: int) -> np.ndarray | None:
     """Which rows judge the ridge; None for all of them."""
-    if len(rows) <= 2 * RIDGE_ROWS:
+    if rows.n_distinct <= 2 * RIDGE_ROWS:
         return None
     return with_copies(rows, sample_rows(rows, RIDGE_ROWS, seed))
 

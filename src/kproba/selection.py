@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -45,18 +44,21 @@ class TimesMedian:
 
 @dataclass
 class SearchRecord:
-    """Every candidate that was tried, as columns: kernel, width, ridge, loss, rows and columns' relevance."""
+    """Every candidate that was tried, as columns of equal length."""
 
-    entries: list[dict[str, Any]] = field(default_factory=list)
+    entries: list[tuple] = field(default_factory=list)
+    names = ("stage", "kernel", "width", "ridge", "rows", "loss")
 
-    def add(self, kernel: Kernel, ridge: float, loss: float, n_rows: int, stage: str) -> None:
-        self.entries.append(
-            {"stage": stage, "kernel": kernel.name, "width": kernel.width, "ridge": ridge, "rows": n_rows, "loss": loss}
-        )
+    def add(self, stage: str, kernel: Kernel, ridges: Sequence[float], losses: Sequence[float], n_rows: int) -> None:
+        width = np.nan if kernel.width is None else kernel.width
+        self.entries += [(stage, kernel.name, width, ridge, n_rows, loss) for ridge, loss in zip(ridges, losses)]
 
     def columns(self) -> dict[str, np.ndarray]:
-        names = ("stage", "kernel", "width", "ridge", "rows", "loss")
-        return {name: np.array([entry[name] for entry in self.entries]) for name in names}
+        """A dict of arrays, in an order that does not depend on which thread came first."""
+        order = {stage: i for i, stage in enumerate(dict.fromkeys(entry[0] for entry in self.entries))}
+        entries = sorted(self.entries, key=lambda entry: (order[entry[0]], *entry[1:]))
+        columns = zip(*entries) if entries else ([] for _ in self.names)
+        return {name: np.array(column) for name, column in zip(self.names, columns)}
 
 
 def median_width(kernel: Kernel, rows: Rows, seed: int) -> float:

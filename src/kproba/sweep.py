@@ -7,9 +7,11 @@ one batch of features tile by tile, each tile small enough to stay in a core's c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 #: A tile of features is about this large: the second-level cache of today's cores.
 TILE_BYTES = 1 << 20
@@ -51,6 +53,18 @@ def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, worke
     with ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(fill, tiles):
             pass
+
+
+def map_independent(function: Callable[[Any], Any], items: Sequence[Any], workers: int = 1) -> list:
+    """``function`` of every item, in order, on ``workers`` threads with one BLAS thread each.
+
+    For problems of a thousand rows or less: two decompositions side by side finish sooner than two in turn on
+    two threads that wait for each other at every step.
+    """
+    if workers == 1 or len(items) == 1:
+        return [function(item) for item in items]
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, items))
 
 
 def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:

@@ -60,24 +60,27 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
     return weight
 
 
-def weigh_classes(class_weight, classes, labels, weight) -> np.ndarray:
-    """Row weights multiplied by ``class_weight``: None, "balanced", or a dict from class to factor."""
+def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
+    """What ``class_weight`` (None, "balanced", or a dict from class to factor) multiplies every row's weight by."""
     if class_weight is None:
-        return weight
+        return 1.0
     if labels.ndim == 2:
         raise ValueError("class_weight has no meaning for a multi-label y; use sample_weight.")
     if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(f"class_weight={class_weight!r} is not known; use None, 'balanced' or a dict.")
-        mass = np.bincount(labels, weight, len(classes))
-        factors = weight.sum() / (np.count_nonzero(mass) * np.where(mass > 0, mass, np.inf))
-    else:
-        factors = np.ones(len(classes))
-        for label, factor in dict(class_weight).items():
-            found = np.flatnonzero(classes == label)
-            if not len(found):
-                raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
-            if not (np.isfinite(factor) and factor >= 0):
-                raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
-            factors[found] = factor
-    return weight * factors[labels]
+        return _balanced(class_weight, labels, weight, len(classes))[labels]
+    factors = np.ones(len(classes))
+    for label, factor in dict(class_weight).items():
+        found = np.flatnonzero(classes == label)
+        if not len(found):
+            raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
+        if not (np.isfinite(factor) and factor >= 0):
+            raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
+        factors[found] = factor
+    return factors[labels]
+
+
+def _balanced(class_weight, labels, weight, c: int) -> np.ndarray:
+    if class_weight != "balanced":
+        raise ValueError(f"class_weight={class_weight!r} is not known; use None, 'balanced' or a dict.")
+    mass = np.bincount(labels, weight, c)
+    return weight.sum() / (np.count_nonzero(mass) * np.where(mass > 0, mass, np.inf))

@@ -33,7 +33,9 @@ class Rows:
     """Inputs ``X`` (n, d), labels and positive weights (n,).
 
     ``labels`` is (n,) class numbers below ``n_classes``, or an (n, n_classes) 0/1 matrix of tags. ``number``
-    (n,) is the place of each row in what the user gave.
+    (n,) is the place of each row in what the user gave; ``keys`` (n,) are equal for rows that were given equal
+    and for no others, however their columns are scaled since. ``unit`` (n,) is the part of a row's weight that
+    leave-one-out leaves out.
     """
 
     X: np.ndarray
@@ -41,6 +43,18 @@ class Rows:
     weight: np.ndarray
     n_classes: int
     number: np.ndarray
+    keys: np.ndarray
+    unit: np.ndarray
+
+    @classmethod
+    def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0) -> Rows:
+        """Rows as the user gave them, their weights multiplied by ``factor``.
+
+        A weight counts copies of a row, and leave-one-out leaves out one copy: one unit of weight, or all of a
+        smaller one. A factor says how much each copy matters, so a copy goes with its factor.
+        """
+        number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
+        return cls(X, labels, weight * factor, n_classes, number, row_keys(X), unit)
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -58,11 +72,6 @@ class Rows:
         return float(self.weight.sum())
 
     @cached_property
-    def unit(self) -> np.ndarray:
-        """The weight that leave-one-out leaves out of a row: one unit, or all of it where it has less."""
-        return np.minimum(self.weight, 1.0)
-
-    @cached_property
     def prior(self) -> np.ndarray:
         """Weighted share of each class, or of each tag."""
         if self.is_multilabel:
@@ -70,9 +79,9 @@ class Rows:
         return np.bincount(self.labels, self.weight, self.n_classes) / self.total_weight
 
     @cached_property
-    def keys(self) -> np.ndarray:
-        """A 64-bit key of every row's inputs: equal rows, and only they, have equal keys."""
-        return row_keys(self.X)
+    def n_distinct(self) -> int:
+        """How many different rows there are: the size that weights and repetitions do not change."""
+        return len(np.unique(self.keys))
 
     def targets(self, rows=slice(None)) -> np.ndarray:
         """Dense targets of some rows: one-hot classes, or the tags and a constant one."""
@@ -83,8 +92,8 @@ class Rows:
 
     def take(self, index: np.ndarray) -> Rows:
         """The rows of ``index``."""
-        parts = (self.X[index], self.labels[index], self.weight[index])
-        return Rows(*parts, self.n_classes, self.number[index])
+        parts = self.X[index], self.labels[index], self.weight[index]
+        return Rows(*parts, self.n_classes, self.number[index], self.keys[index], self.unit[index])
 
     def replace_inputs(self, X) -> Rows:
         """The same labels and weights with other inputs."""

@@ -10,10 +10,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..data.labels import check_weights, encode_labels, weigh_classes
+from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
 from ..links import NAMES as LINKS
-from ..links import Ratio
 
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
@@ -42,10 +41,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if len(labels) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
         weight = check_weights(sample_weight, X.shape[0])
-        weight = weigh_classes(self.class_weight, self.classes_, labels, weight)
-        rows = Rows(X, labels, weight, len(self.classes_), np.arange(X.shape[0]))
-        if not (weight > 0).all():
-            rows = rows.take(np.flatnonzero(weight > 0))
+        factor = class_factors(self.class_weight, self.classes_, labels, weight)
+        rows = Rows.of(X, labels, weight, len(self.classes_), factor)
+        if not (rows.weight > 0).all():
+            rows = rows.take(np.flatnonzero(rows.weight > 0))
         if not rows.is_multilabel and len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
         return rows
@@ -59,6 +58,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_min_samples=1 if reset else 0,
         )
+        if sparse.issparse(X):
+            X = _with_small_indices(X)
         precomputed = self._is_precomputed
         if precomputed and sparse.issparse(X):
             raise TypeError("kernel='precomputed' needs a dense matrix X, got a sparse one; use X.toarray().")
@@ -95,7 +96,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
         """
-        decision = self.link_.decision(self._scores(X))
+        scores = self._scores(X)
+        decision = self.link_.decision(scores)
         is_binary = len(self.classes_) == 2 and not self._multilabel
         return decision[:, 1] - decision[:, 0] if is_binary else decision
 
@@ -112,21 +114,30 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
+        check_is_fitted(self)
         if self._multilabel:
             positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
             return positive.astype(int)
-        if isinstance(self.link_, Ratio):
-            best = self.link_.decision(self._scores(X)).argmax(axis=1)
-        else:
-            best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        if self.link == "none":
+            scores = self._scores(X)
+            return self.classes_[self.link_.decision(scores).argmax(axis=1)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed
-        tags.classifier_tags.multi_label = True
+        # scikit-learn's contract for tags wants probabilities strictly inside (0, 1); rounding links reach the ends
+        tags.classifier_tags.multi_label = self.link in ("auto", "softmax")
         return tags
+
+
+def _with_small_indices(X):
+    """CSR with 32-bit indices where they suffice: scikit-learn's sparse distances take no others."""
+    X = sparse.csr_array(X)
+    if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) < np.iinfo(np.int32).max:
+        X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return X
 
 
 def check_choice(name: str, value, known) -> None:

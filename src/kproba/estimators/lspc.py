@@ -167,7 +167,8 @@ class LSPC(KernelClassifier):
             kernels = [Precomputed(training=X)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         with Progress(self.verbose, title="LSPC") as progress:
-            search = Search(self._pose(scaling, seed), self._judge(rows), self._ridges(), seed, record, progress)
+            pose, workers = self._pose(scaling, seed), n_workers(self.n_jobs)
+            search = Search(pose, self._judge(rows), self._ridges(), seed, record, progress, workers)
             best, self.scaling_ = self._choose(search, kernels, rows, scaling)
             best = self._settle(search, best, _scaled(rows, self.scaling_))
         self._store(best, X, rows, record)
@@ -193,9 +194,9 @@ class LSPC(KernelClassifier):
             return subset_centers(rows, kernel, int(self.centers), seed)
         if self.centers == "class":
             return class_centers(rows, kernel)
-        return all_centers(rows, kernel) if self.centers == "all" else subset_centers(
-            rows, kernel, auto_centers(len(rows)), seed
-        )
+        if self.centers == "all":
+            return all_centers(rows, kernel)
+        return subset_centers(rows, kernel, auto_centers(rows.n_distinct), seed)
 
     def _choose(self, search: Search, kernels: list[Kernel], rows: Rows, scaling):
         """The best kernel, width and ridge, perhaps on some of the rows, and the scaling that goes with them."""
@@ -223,8 +224,8 @@ class LSPC(KernelClassifier):
         if self.selection == "cv":
             return self._only(search, problem, best.solution.ridge)
         if not (isinstance(self.ridge, str) and self.ridge == "auto"):
-            return search.evaluate(rows, best.kernel, "ridge")
-        start = best.solution.ridge * np.sqrt(len(best.problem.rows) / len(rows))
+            return search.grid(rows, [best.kernel], "ridge")[0]
+        start = best.solution.ridge * np.sqrt(best.problem.rows.total_weight / rows.total_weight)
         climbed = search.climb(problem, start)
         if len(climbed.solution.held_out) == len(rows):
             return climbed
@@ -244,7 +245,7 @@ class LSPC(KernelClassifier):
         self.width_, self.ridge_ = best.kernel.width, float(solution.ridge)
         self.penalty_ = "rkhs" if best.problem.rkhs else "parameters"
         self.basis_ = Basis(self.kernel_, basis.centers, basis.owner, workers=basis.workers)
-        self.coef_ = solution.coef
+        self.coef_ = solution.coef()
         self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
         self.link_ = fit_link(self.link, solution.held_out, rows)
         self.search_results_ = record.columns()

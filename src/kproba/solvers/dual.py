@@ -8,8 +8,9 @@ unit of weight of row z is G_zz/Ω_z.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -20,14 +21,12 @@ from .cholesky import rounding_level, warn_singular
 RIDGES_WORTH_EIGEN = 4
 
 
-@dataclass(frozen=True)
-class DualSolution:
-    """θ (b, k), fitted values (b, k) and leverages (b,) at the centres, for one ridge."""
+class DualSolution(NamedTuple):
+    """Fitted values (b, k) and leverages (b,) at the centres for one ridge; θ (b, k) is computed on call."""
 
-    ridge: float
-    coef: np.ndarray
     fitted: np.ndarray
     leverage: np.ndarray
+    coef: Callable[[], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Dual:
     weight: np.ndarray
     sums: np.ndarray
 
-    def path(self, ridges: Iterable[float]) -> Iterator[DualSolution]:
+    def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
         """The solution for every total ridge ρ."""
         ridges = [self._resolvable(ridge) for ridge in ridges]
         return self._by_eigen(ridges) if len(ridges) >= RIDGES_WORTH_EIGEN else self._by_cholesky(ridges)
@@ -51,29 +50,37 @@ class Dual:
         return level
 
     def _by_eigen(self, ridges):
-        root = np.sqrt(self.weight)
+        root = np.sqrt(self.weight)[:, None]
         values, vectors = linalg.eigh(self._weighted_gram(), driver="evd", overwrite_a=True, check_finite=False)
         values = np.maximum(values, 0.0)
-        turned = vectors.T @ (self.sums / root[:, None])
-        squares = np.square(vectors)
-        for ridge in ridges:
-            shrink = values / (values + ridge)
-            coef = root[:, None] * (vectors @ (turned / (values + ridge)[:, None]))
-            fitted = (vectors @ (shrink[:, None] * turned)) / root[:, None]
-            yield DualSolution(ridge, coef, fitted, (squares @ shrink) / self.weight)
+        turned = vectors.T @ (self.sums / root)
+        shrink = values[:, None] / (values[:, None] + ridges)  # (b, r): all ridges in two products
+        leverage = (np.square(vectors) @ shrink) / self.weight[:, None]
+        fitted = vectors @ (shrink[:, :, None] * turned[:, None, :]).reshape(len(values), -1)
+        fitted = (fitted / root).reshape(len(values), len(ridges), -1)
+        for r, ridge in enumerate(ridges):
+
+            def coef(inverse=1.0 / (values + ridge)):
+                return root * (vectors @ (turned * inverse[:, None]))
+
+            yield DualSolution(fitted[:, r], leverage[:, r], coef)
 
     def _by_cholesky(self, ridges):
         """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB, so its diagonal needs B's alone."""
-        root = np.sqrt(self.weight)
+        root = np.sqrt(self.weight)[:, None]
         for ridge in ridges:
             system = self._weighted_gram()
             np.einsum("ii->i", system)[:] += ridge
             lower = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
-            scaled = linalg.cho_solve((lower, True), self.sums / root[:, None], check_finite=False)
+            scaled = linalg.cho_solve((lower, True), self.sums / root, check_finite=False)
             inverse = linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)[0]
             leverage = (1.0 - ridge * np.diagonal(inverse)) / self.weight
-            fitted = self.sums / self.weight[:, None] - ridge * scaled / root[:, None]
-            yield DualSolution(ridge, root[:, None] * scaled, fitted, leverage)
+            fitted = self.sums / self.weight[:, None] - ridge * scaled / root
+
+            def coef(scaled=scaled):
+                return root * scaled
+
+            yield DualSolution(fitted, leverage, coef)
 
     def _weighted_gram(self) -> np.ndarray:
         root = np.sqrt(self.weight)

@@ -1,0 +1,196 @@
+"""The benchmarks' own machinery: stamped files, tables, and modules that import without their rivals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import results, rivals, tables, tables_quality
+
+MODULES = ("tables_quality", "letter", "fit_floor", "predict_floor", "memory", "centers", "run", "tables")
+
+
+def quality_payload() -> dict:
+    """Two sets, one seed; LSPC wins the first and is second on the other."""
+    losses = {"one": (0.1, 0.2, 0.3, 0.4, 0.5), "two": (0.2, 0.1, 0.3, 0.4, 0.5)}
+    cells = {
+        f"{name}/0/{rival}": {"log_loss": loss, "fit_seconds": 1.0 + (rival == "svc")}
+        for name, row in losses.items()
+        for rival, loss in zip(rivals.RANKED, row)
+    }
+    payload = {
+        "sets": {"one": {"train": 2000}, "two": {"train": 90}},
+        "cells": cells,
+        "rivals": {"svc": "SVC"},
+    }
+    return payload | {"summary": tables_quality.summary(payload)}
+
+
+def test_write_stamps_rounds_and_leaves_no_temporary_file(tmp_path):
+    path = results.write("x", {"a": np.float64(1 / 3), "b": [np.int64(2)], "stamp": "old"}, tmp_path)
+    content = json.loads(path.read_text())
+    assert content["a"] == 0.333333
+    assert content["b"] == [2]
+    assert {"date", "cpu", "cores", "memory_gib", "python", "libraries", "commit"} == set(content["stamp"])
+    assert content["stamp"]["libraries"]["numpy"] == np.__version__
+    assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_write_that_fails_keeps_the_old_file(tmp_path):
+    results.write("x", {"a": 1}, tmp_path)
+    with pytest.raises(ValueError):
+        results.write("x", {"a": float("nan")}, tmp_path)
+    assert results.read("x", tmp_path)["a"] == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_stamp_names_neither_machine_nor_folders():
+    import getpass
+    import platform
+
+    text = json.dumps(results.stamp())
+    assert str(results.ROOT) not in text
+    assert platform.node() not in text or not platform.node()
+    assert f"/{getpass.getuser()}" not in text
+
+
+def test_read_of_nothing_is_none(tmp_path):
+    assert results.read("nothing", tmp_path) is None
+
+
+def test_interleaved_calls_every_function_in_turn():
+    calls: list[str] = []
+    found = results.interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 2)
+    assert calls == ["a", "b"] * 3
+    assert min(found.values()) >= 0
+    assert results.median_time(lambda: None, 3) >= 0
+
+
+def test_summary_counts_ranks_wins_and_times():
+    summary = quality_payload()["summary"]
+    assert summary["mean_rank"]["kproba"] == 1.5
+    assert summary["mean_rank"]["catboost"] == 5
+    assert summary["below_svc"] == 1
+    assert summary["fit_time_over_svc"] == {"median": 0.5, "worst": 0.5, "worst_set": "one", "sets": 1}
+
+
+def test_summary_leaves_unfinished_sets_out_and_says_so():
+    payload = quality_payload()
+    del payload["cells"]["two/0/catboost"]
+    summary = tables_quality.summary(payload)
+    assert summary["sets"] == 1
+    assert summary["incomplete"] == ["two"]
+
+
+def test_tables_fill_the_markers_and_check_tells_stale_pages(tmp_path):
+    results.write("quality", quality_payload(), tmp_path / "results")
+    page = tmp_path / "README.md"
+    page.write_text("before\n<!-- table: quality -->\nold\n<!-- /table -->\nafter <!-- table: letter -->\n")
+    arguments = ["--root", str(tmp_path), "--results", str(tmp_path / "results")]
+    with pytest.raises(SystemExit, match="out of date"):
+        tables.main([*arguments, "--check"])
+    assert "old" in page.read_text()
+    tables.main(arguments)
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("after <!-- table: letter -->\n")
+    assert "old" not in text
+    assert "| one (2000) | **0.100** | 0.200 |" in text
+    assert "| **mean rank** | 1.50 | 1.50 |" in text
+    assert "1 of 2" in text
+    tables.main([*arguments, "--check"])
+
+
+def test_table_without_a_result_stays_and_an_unknown_one_is_refused(tmp_path):
+    text = "<!-- table: letter -->\nkept\n<!-- /table -->"
+    assert tables.render(text, tmp_path) == text
+    with pytest.raises(ValueError, match="no table 'other'"):
+        tables.render("<!-- table: other -->\n<!-- /table -->", tmp_path)
+
+
+def test_every_table_renders(tmp_path):
+    quality_numbers = {"log_loss": 0.1, "error": 0.01, "calibration_error": 0.002, "fit_seconds": 12.0}
+    payloads = {
+        "letter": {"cells": {"kproba": quality_numbers}, "time_ratios": {"kproba": 1.0}},
+        "fit_floor": {
+            "cells": {"float64": {"seconds": {"floor": 1.0, "rkhs": 1.2}, "ratios": {"rkhs": 1.2}}}
+        },
+        "predict_floor": {
+            "cells": {
+                "gaussian float64": {
+                    "rows_per_second": {"model": 1e5, "floor, all rows": 1.2e5},
+                    "ratio": 1.2,
+                }
+            }
+        },
+        "memory": {
+            "cells": {"clip/1000/10000": {"extra_bytes": 2**25, "in_b_squared_8": 4.2, "over_allowance": 0.4}}
+        },
+        "centers": {"cells": {"letter/auto": {**quality_numbers, "b": 2594}}},
+    }
+    for name, payload in payloads.items():
+        results.write(name, payload, tmp_path)
+        rendered = tables.render(f"<!-- table: {name} -->\n<!-- /table -->", tmp_path)
+        header = rendered.splitlines()[2]
+        assert all(
+            line.count("|") == header.count("|") for line in rendered.splitlines() if line.startswith("|")
+        )
+        assert rendered.count("\n|") == 3 + (name == "fit_floor")
+
+
+def test_page_has_every_table():
+    text = (results.ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert {name for _, name, _ in tables.MARKED.findall(text)} == set(tables.RENDERERS)
+
+
+def test_split_drops_small_classes_for_everybody():
+    y = np.repeat(["a", "b", "rare"], [60, 50, 10])
+    table = SimpleNamespace(X=np.arange(120.0)[:, None], y=y, is_categorical=None)
+    data = tables_quality.split(table, seed=0)
+    assert data.dropped == ["rare"]
+    assert set(data.y_train) == set(data.y_test) == {0, 1}
+    assert len(data.y_train) == tables_quality.train_size(110)
+    assert not set(data.X_train.ravel()) & set(data.X_test.ravel())
+    assert max(data.X_train.max(), data.X_test.max()) < 110
+
+
+def test_one_hot_uses_one_column_for_two_values_and_medians_for_missing_numbers():
+    X = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 3.0], [0.0, 2.0, np.nan]])
+    prepare = rivals.OneHot(X, [True, True, False])
+    expected = [[0, 1, 0, 0, 1], [1, 0, 1, 0, 3], [0, 0, 0, 1, 2]]
+    np.testing.assert_array_equal(prepare(X), expected)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_imports_and_has_main(name):
+    assert callable(import_module(f"benchmarks.{name}").main)
+
+
+@pytest.mark.parametrize("key", [*rivals.RANKED, *rivals.EXTRA])
+def test_rival_has_a_name_and_a_fit(key):
+    rival = rivals.get(key)
+    assert isinstance(rival.name, str)
+    assert callable(rival.fit)
+
+
+@pytest.mark.parametrize("key", ["kproba", "svc_untuned", "lightgbm", "catboost"])
+def test_rival_gives_probabilities_of_a_mixed_table(key):
+    if key in ("lightgbm", "catboost"):
+        pytest.importorskip(key)
+        pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=60), rng.integers(0, 3, 60)])
+    X[0, 0] = X[1, 1] = np.nan
+    y = np.arange(60) % 2
+    cell = tables_quality.run_cell(
+        rivals.get(key), tables_quality.Split(X, y, X, y, np.array([False, True]), [])
+    )
+    assert 0 < cell["log_loss"] < 2
+    assert 0 <= cell["calibration_error"] <= 1

@@ -1,0 +1,120 @@
+"""The papers' experiments run end to end in their quick form, and say what the papers say."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def experiment(monkeypatch):
+    """Imports experiments.NAME whether or not pytest was started as a module."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    return lambda name: importlib.import_module(f"experiments.{name}")
+
+
+def check_stamp(content):
+    wanted = {"date", "python", "numpy", "scipy", "scikit-learn", "kproba", "commit", "cpu", "cores"}
+    assert wanted <= set(content["stamp"])
+
+
+@pytest.fixture(scope="module")
+def toy_2010(tmp_path_factory):
+    """The folder of one quick run."""
+    folder = tmp_path_factory.mktemp("toy_2010")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        importlib.import_module("experiments.toy_2010").main(["--quick", "--out", str(folder)])
+    return folder
+
+
+def test_toy_2010(toy_2010):
+    content = json.loads((toy_2010 / "toy_2010.json").read_text())
+    check_stamp(content)
+    assert {p.name for p in toy_2010.glob("*.png")} == {f"toy_2010_fig{k}.png" for k in (4, 5, 6)}
+    methods = {name: {key: v["mean"] for key, v in row.items()} for name, row in content["methods"].items()}
+    assert set(methods) == {"truth", "LSPC", "LSPC(full)", "LSPC() default"}
+    for row in methods.values():
+        assert row["squared_error_to_truth"] < 0.06
+        assert row["error_percent"] < methods["truth"]["error_percent"] + 4.0
+        assert row["log_loss"] >= methods["truth"]["log_loss"] - 0.02
+
+
+def test_toy_2010_far_from_the_data(toy_2010):
+    """2010 Sec. 3.1: rounding makes one class certain far away; the default falls back towards the prior."""
+    far = json.loads((toy_2010 / "toy_2010.json").read_text())["far_points"][0]
+    assert max(far["LSPC"]) > 0.95
+    np.testing.assert_allclose(far["LSPC() default"], [0.25, 0.25, 0.5], atol=0.15)
+
+
+def test_toy_2011(experiment, tmp_path):
+    """2011 Sec. 3: many parameters are negative, few outputs are; rounding parameters distorts the curve."""
+    experiment("toy_2011").main(["--quick", "--out", str(tmp_path)])
+    content = json.loads((tmp_path / "toy_2011.json").read_text())
+    check_stamp(content)
+    assert (tmp_path / "toy_2011_fig1.png").stat().st_size > 10_000
+    methods = {name: {key: v["mean"] for key, v in row.items()} for name, row in content["methods"].items()}
+    assert methods["LSPC"]["squared_error_to_truth"] > 5 * methods["LSPC-new"]["squared_error_to_truth"]
+    assert methods["LSPC'"]["percent_of_parameters_negative"] > 20
+    assert 0 < methods["LSPC'"]["percent_of_outputs_negative"] < 20
+    assert methods["LSPC"]["percent_of_parameters_negative"] == 0
+    for name in ("LSPC-new", "LSPC", "LSPC() default"):
+        assert methods[name]["percent_of_outputs_negative"] == 0
+
+
+@pytest.fixture
+def letters(tmp_path):
+    """Four classes that are easy to tell apart, under the name of a real set."""
+    random = np.random.RandomState(0)
+    y = np.repeat(np.array(list("ABCD")), 200)
+    X = random.standard_normal((800, 3)) + 4.0 * np.eye(4, 3)[np.repeat(np.arange(4), 200)]
+    np.savez(tmp_path / "letter.npz", X=X, y=y)
+    return tmp_path
+
+
+def test_size_2010(experiment, letters):
+    experiment("size_2010").main(
+        ["--quick", "--data-dir", str(letters), "--out", str(letters), "--datasets", "letter"]
+    )
+    content = json.loads((letters / "size_2010.json").read_text())
+    check_stamp(content)
+    found = content["datasets"]["letter"]
+    assert [point["n"] for point in found["fig7"]] == [100, 200]
+    assert [point["c"] for point in found["fig8"]] == [2, 4]
+    for point in found["fig7"] + found["fig8"]:
+        for row in point["methods"].values():
+            assert row["error_percent"]["mean"] < 20
+            assert row["training_seconds"]["mean"] >= 0
+    assert (letters / "fig7.png").exists() and (letters / "fig8.png").exists()
+
+
+def test_size_2010_draws_disjoint_rows(experiment, letters):
+    pool = experiment("size_2010").Pool("letter", letters)
+    X, y, X_test, y_test = pool.draw(n=10, c=3, seed=0)
+    assert np.bincount(y).tolist() == [3, 3, 3]
+    assert np.bincount(y_test).tolist() == [100, 100, 100]
+    assert not set(map(tuple, X)) & set(map(tuple, X_test))
+
+
+def test_size_2010_freezes_what_was_chosen(experiment, letters):
+    """A frozen default keeps the scaling that its search found, so it predicts as the chosen model does."""
+    size_2010 = experiment("size_2010")
+    X, y, X_test, _ = size_2010.Pool("letter", letters).draw(n=80, c=4, seed=0)
+    for make in size_2010.METHODS.values():
+        chosen = make(0).fit(X, y)
+        frozen = size_2010.Frozen.of(chosen)
+        again = frozen.model.fit(frozen.inputs(X), y).predict_proba(frozen.inputs(X_test))
+        np.testing.assert_allclose(again, chosen.predict_proba(X_test), atol=1e-6)
+
+
+def test_run_hands_the_options_on(experiment, monkeypatch):
+    run, seen = experiment("run"), []
+    monkeypatch.setattr(run, "EXPERIMENTS", {"one": seen.append, "two": seen.append})
+    run.main(["--quick", "--data-dir", "somewhere"])
+    assert seen == [["--quick", "--data-dir", "somewhere"]] * 2
+    with pytest.raises(SystemExit):
+        run.main(["--nonesuch"])
