@@ -295,7 +295,7 @@ class TestRefused:
             ({0: np.nan}, r"class_weight\[0\] = nan.*finite"),
             ({0: "heavy"}, r"class_weight\[0\] = 'heavy'"),
             ("even", "'even' is not known.*'balanced'"),
-            (3.0, "3.0.*'balanced'"),
+            (3.0, "'balanced'.*3.0"),
             ([1.0, 2.0], "'balanced' or a dict"),
         ],
         ids=str,
@@ -343,10 +343,11 @@ class TestAccepted:
     def test_columns_of_extreme_scale(self, scale, scaling):
         """Scaling makes the units of a column irrelevant."""
         factors = np.array([scale, 1.0, 1.0 / scale])
-        plain = LSPC(ridge=0.01, scaling=scaling, random_state=0).fit(X, Y)
+        options = {"kernel": "gaussian", "ridge": 0.01, "scaling": scaling, "random_state": 0}
+        plain = LSPC(**options).fit(X, Y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model = LSPC(ridge=0.01, scaling=scaling, random_state=0).fit(X * factors, Y)
+            model = LSPC(**options).fit(X * factors, Y)
             proba = model.predict_proba(X * factors)
         is_sound(proba, 40, 2)
         np.testing.assert_allclose(proba, plain.predict_proba(X), atol=1e-6)
@@ -512,7 +513,9 @@ class TestAccepted:
         options = {"centers": centers, "random_state": 0}
         weighted = LSPC(**options).fit(X, Y, count)
         repeated = LSPC(**options).fit(np.repeat(X, count, axis=0), np.repeat(Y, count))
-        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-7)
+        # the dual form (all rows as centres) is well conditioned; the sums of the others are not, for wide kernels
+        tolerance = 1e-7 if centers == "auto" else 2e-4
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=tolerance)
 
     def test_duplicated_rows_with_other_labels(self):
         model = quick().fit(np.vstack([X, X]), np.concatenate([Y, 1 - Y]))

@@ -173,7 +173,7 @@ def test_module_imports_and_has_main(name):
     assert callable(import_module(f"benchmarks.{name}").main)
 
 
-@pytest.mark.parametrize("key", [*rivals.RANKED, *rivals.EXTRA])
+@pytest.mark.parametrize("key", rivals.EVERYONE)
 def test_rival_has_a_name_and_a_fit(key):
     rival = rivals.get(key)
     assert isinstance(rival.name, str)

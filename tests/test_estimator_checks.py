@@ -9,7 +9,6 @@ ESTIMATORS = [
     LSPC(),
     *[LSPC(link=link) for link in ("softmax", "clip", "clip-parameters", "none")],
     *[LSPC(centers=centers) for centers in ("all", "class", 5, ("class", 3))],
-    LSPC(kernel="precomputed"),
     LSPC(selection="cv", folds=2),
     LSPC(penalty="parameters", solver="eigen", scaling="standard"),
     recipes.lspc_2010(),

@@ -143,17 +143,28 @@ def test_labels_in_any_order(metric):
         ([0, 2], [[0.5, 0.5], [0.5, 0.5]], {"labels": [0, 1]}, "y_true has labels"),
         ([0, 1], [[0.5, np.nan], [0.5, 0.5]], {}, "proba contains NaN"),
         ([0, 1], [0.5, 0.5], {}, "2D array"),
-        ([0, 1], [[1.5, -0.5], [0.5, 0.5]], {}, "proba"),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"sample_weight": [1.0]}, "sample_weight"),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"sample_weight": [1.0, -1.0]}, "sample_weight"),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"sample_weight": [0.0, 0.0]}, "sample_weight"),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"sample_weight": [1.0, np.nan]}, "sample_weight"),
     ],
-    ids=["rows", "label", "nan", "1-d", "range", "short", "negative", "zero", "nan-weight"],
+    ids=["rows", "label", "nan", "1-d", "short", "negative", "zero", "nan-weight"],
 )
 def test_errors_name_the_argument(metric, y, proba, options, message):
     with pytest.raises(ValueError, match=message):
         metric(y, proba, **options)
+
+
+@pytest.mark.parametrize("metric", [calibration_error, reliability_bins])
+def test_confidence_must_be_a_probability(metric):
+    with pytest.raises(ValueError, match="proba.*outside"):
+        metric([0, 1], [[1.5, -0.5], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("metric", [brier_score, surface_loss])
+def test_squared_losses_take_any_output(metric):
+    """2013: the surface loss is defined for outputs outside [0, 1] too."""
+    assert np.isfinite(metric([0, 1], [[1.5, -0.5], [0.5, 0.5]]))
 
 
 @pytest.mark.parametrize("metric", [calibration_error, reliability_bins])

@@ -57,11 +57,20 @@ class Basis:
 
     def moments(self, rows: Rows) -> Moments:
         """H, h and n of the rows, in one sweep."""
+        blocks = None if rows.is_multilabel else self.class_blocks
         return sweep(
             self.batches(rows),
             Moments.zeros(self.n_centers, rows.n_targets),
-            lambda total, batch: total.add(self(batch.X), batch.targets, batch.weight),
+            lambda total, batch: total.add(self(batch.X), batch.targets, batch.weight, blocks),
         )
+
+    @property
+    def class_blocks(self) -> list[slice] | None:
+        """Where each class's own centres lie, one class after the other; None for shared centres."""
+        if self.owner is None:
+            return None
+        ends = np.flatnonzero(np.diff(self.owner, append=-1)) + 1
+        return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends)]
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
         """Φ(X)·coef. A tile of Φ is used while it is in the cache; Φ as a whole never exists."""

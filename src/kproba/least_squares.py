@@ -17,11 +17,14 @@ import numpy as np
 from scipy import linalg
 
 from .basis import Basis
-from .data.rows import Rows
+from .data.rows import Batch, Rows
 from .moments import Moments
 from .solvers.cholesky import CholeskyPath
 from .solvers.dual import Dual
 from .solvers.eigen import EigenPath
+
+#: Features up to this size are kept from one ridge to the next; larger ones are computed again.
+KEEP_BYTES = 16 << 20
 
 
 class Group(NamedTuple):
@@ -145,7 +148,10 @@ class LeastSquares:
         )
 
     def _uses_eigen(self, n_ridges: int) -> bool:
-        return self.solver == "eigen" or (self.solver == "auto" and not self.rkhs and n_ridges > 3)
+        if self.solver != "auto" or n_ridges <= 3:
+            return self.solver == "eigen"
+        # with a subset of centres the RKHS penalty goes down to ridges that the whitened form does not resolve
+        return not self.rkhs or self.similarity is not None or self.basis.row_center is not None
 
     @cached_property
     def _gram(self) -> np.ndarray | None:
@@ -192,8 +198,8 @@ class LeastSquares:
     def _sweep_loo(self, rows: Rows, paths, factors, coefs) -> list[np.ndarray]:
         """Leave-one-out scores of every ridge in one pass over the rows."""
         out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
-        for batch in self.basis.batches(rows):
-            phi, targets = self.basis(batch.X), self._turn(batch.targets)
+        for batch, phi in self._featured(rows):
+            targets = self._turn(batch.targets)
             projected = [path.project(system.of_centers(phi)) for path, system in zip(paths, self.systems)]
             for r, coef in enumerate(coefs):
                 leverage = self._leverage(projected, factors[r])
@@ -204,6 +210,16 @@ class LeastSquares:
                     loo = self._scores_without(phi, coef, factors[r], pull)
                 out[r][batch.where] = self._turn_back(loo)
         return out
+
+    def _featured(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
+        """Batches with their features; those of a single batch of all rows are kept for the next ridge."""
+        if rows is not self.rows or len(rows) * self.basis.n_centers * 8 > KEEP_BYTES:
+            return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows))
+        return iter(self._kept_features)
+
+    @cached_property
+    def _kept_features(self) -> list[tuple[Batch, np.ndarray]]:
+        return [(batch, self.basis(batch.X)) for batch in self.basis.batches(self.rows)]
 
     def _leverage(self, projected, factors) -> np.ndarray:
         """Leverage of every row for every target column (m, k)."""

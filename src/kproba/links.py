@@ -60,16 +60,19 @@ class CalibratedSoftmax:
     g = ΣS is near one among the data and zero far away; q = S + (1 − g)π completes the scores by the class
     prior π, so that they sum to one. ψ(q) = log softplus(κq) is linear in q for small κ, where p ∝ exp(βq), and
     log q₊ for large κ, where p ∝ q₊^a: the papers' rounding, made smooth. Slopes a and offsets o are one a
-    class. A score of zero gives exactly the prior.
+    class. A score of zero gives exactly the prior. Just outside the data scores may swing further than any that
+    the link was fitted on; q is held within ``span``, the range it has seen, and g within [0, 1].
     """
 
     prior: np.ndarray
     slope: np.ndarray
     sharpness: float
     offset: np.ndarray
+    span: tuple[float, float] = (-np.inf, np.inf)
 
     def decision(self, scores: np.ndarray) -> np.ndarray:
-        g, q = scores.sum(axis=1, keepdims=True), complete_by_prior(scores, self.prior)
+        g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
+        q = np.clip(complete_by_prior(scores, self.prior), *self.span)
         rise = log_softplus(self.sharpness * q) - log_softplus(self.sharpness * self.prior)
         return np.log(self.prior) + self.slope * rise + g * self.offset
 
@@ -131,8 +134,8 @@ def _log_softplus_slope(z: np.ndarray) -> np.ndarray:
     return np.where(z < -30.0, z, bounded * expit(bounded) / _softplus(bounded))
 
 
-#: The link is fitted on at most this many rows: it has a handful of parameters.
-LINK_ROWS = 20_000
+#: The link is fitted on at most this many rows, and about this many rows times classes: its parameters are few.
+LINK_ROWS, LINK_CELLS = 20_000, 1_000_000
 
 
 def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
@@ -144,7 +147,8 @@ def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
 
 
 def _fit_classes(held_out, rows: Rows) -> CalibratedSoftmax:
-    some = np.argsort(rows.keys, kind="stable")[:LINK_ROWS] if len(rows) > LINK_ROWS else slice(None)
+    most = min(LINK_ROWS, max(1000, LINK_CELLS // rows.n_classes))
+    some = np.argsort(rows.keys, kind="stable")[:most] if len(rows) > most else slice(None)
     return SoftmaxFit(held_out[some], rows.targets(some), rows.weight[some], positive_prior(rows)).run()
 
 
@@ -173,7 +177,8 @@ class SoftmaxFit:
     def __init__(self, scores, targets, weight, prior):
         scores = np.clip(scores, -1e3, 1e3)
         self.prior, self.total = prior, weight.sum()
-        self.g, self.q = scores.sum(axis=1, keepdims=True), complete_by_prior(scores, prior)
+        self.g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
+        self.q = complete_by_prior(scores, prior)
         drawn = 1.0 / (self.total + 1.0)
         self.targets = (1.0 - drawn) * targets + drawn * prior
         self.share = (weight / self.total)[:, None]
@@ -182,9 +187,11 @@ class SoftmaxFit:
         c = len(self.prior)
         start = np.concatenate([self.start, np.zeros(2 * c)])
         bounds = [*self.bounds[:2], *[self.bounds[2]] * c, *[self.bounds[3]] * c]
-        found = minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200})
+        options = {"maxiter": 200 if c <= 100 else 50}
+        found = minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         log_a, log_k, delta, offset = self._split(found.x)
-        return CalibratedSoftmax(self.prior, np.exp(log_a + delta), float(np.exp(log_k)), offset)
+        span = float(min(self.q.min(), self.prior.min())), float(max(self.q.max(), self.prior.max()))
+        return CalibratedSoftmax(self.prior, np.exp(log_a + delta), float(np.exp(log_k)), offset, span)
 
     def _split(self, x):
         c = len(self.prior)

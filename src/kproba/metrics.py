@@ -7,12 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from .data.labels import check_weights
+
 
 def _checked(y_true, proba, labels):
     proba = check_array(proba, dtype=np.float64, input_name="proba")
     y_true = np.asarray(y_true)
     check_consistent_length(y_true, proba)
     labels = np.unique(y_true) if labels is None else np.asarray(labels)
+    order = np.argsort(labels, kind="stable")
+    labels, proba = labels[order], proba[:, order] if len(labels) == proba.shape[1] else proba
     if len(labels) != proba.shape[1]:
         raise ValueError(
             f"proba has {proba.shape[1]} columns but there are {len(labels)} labels; name all classes by `labels`."
@@ -33,7 +37,7 @@ def brier_score(y_true, proba, *, labels=None, sample_weight=None) -> float:
     """
     codes, proba = _checked(y_true, proba, labels)
     own = proba[np.arange(len(codes)), codes]
-    return float(np.average(np.square(proba).sum(axis=1) - 2.0 * own + 1.0, weights=sample_weight))
+    return float(np.average(np.square(proba).sum(axis=1) - 2.0 * own + 1.0, weights=check_weights(sample_weight, len(codes))))
 
 
 def surface_loss(y_true, proba, *, labels=None, sample_weight=None) -> float:
@@ -46,7 +50,7 @@ def surface_loss(y_true, proba, *, labels=None, sample_weight=None) -> float:
     """
     codes, proba = _checked(y_true, proba, labels)
     own = proba[np.arange(len(codes)), codes]
-    return float(np.average(own - 0.5 * np.square(proba).sum(axis=1), weights=sample_weight))
+    return float(np.average(own - 0.5 * np.square(proba).sum(axis=1), weights=check_weights(sample_weight, len(codes))))
 
 
 class ReliabilityBins(NamedTuple):
@@ -70,9 +74,11 @@ def reliability_bins(
     (array([0.75]), array([0.75]))
     """
     codes, proba = _checked(y_true, proba, labels)
+    if proba.min(initial=0.0) < 0 or proba.max(initial=1.0) > 1:
+        raise ValueError("proba has values outside [0, 1]; reliability is defined for probabilities alone.")
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins}: at least one bin is needed.")
-    weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = check_weights(sample_weight, len(codes))
     confidence, hit, weight = _events(codes, proba, weight, of)
     order = np.argsort(confidence, kind="stable")
     confidence, hit, weight = confidence[order], hit[order], weight[order]
@@ -112,7 +118,9 @@ def _bin_numbers(confidence, weight, n_bins, strategy):
     if strategy == "uniform":
         place = confidence
     elif strategy == "quantile":
-        place = (np.cumsum(weight) - weight / 2) / weight.sum()
+        _, tie = np.unique(confidence, return_inverse=True)  # equal confidences share one place, whatever their order
+        mass = np.bincount(tie, weight)
+        place = ((np.cumsum(mass) - mass / 2) / mass.sum())[tie]
     else:
         raise ValueError(f"strategy={strategy!r} is not known; use 'quantile' or 'uniform'.")
     return np.clip((place * n_bins).astype(int), 0, n_bins - 1)

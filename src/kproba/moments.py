@@ -30,16 +30,22 @@ class Moments:
         """The moments of one batch."""
         return cls.zeros(phi.shape[1], targets.shape[1]).add(phi, targets, weight)
 
-    def add(self, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None) -> Moments:
-        """Add a batch in place. The sums are float64 whatever the precision of the features."""
+    def add(self, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None, blocks=None) -> Moments:
+        """Add a batch in place. The sums are float64 whatever the precision of the features.
+
+        ``blocks``, slices of centres, leave the rest of H at zero: the class-wise form needs no more (2010 Fig. 1).
+        """
         if weight is not None and not (weight == 1.0).all():
             phi = phi * np.sqrt(weight)[:, None].astype(phi.dtype)
             targets = targets * np.sqrt(weight)[:, None]
-        if phi.dtype == np.float64:
+        if blocks is not None:
+            for own in blocks:
+                self.H[own, own] += _syrk(np.ascontiguousarray(phi[:, own]))
+        elif phi.dtype == np.float64:
             # Φᵀ of a C-ordered Φ is Fortran-ordered: the rank-k update reads it where it lies
             blas.dsyrk(1.0, phi.T, beta=1.0, c=self.H, lower=1, overwrite_c=1)
         else:
-            self.H += blas.ssyrk(1.0, phi.T, lower=1)
+            self.H += _syrk(phi)
         self.h += phi.T @ targets.astype(phi.dtype)
         self.n += float(len(phi) if weight is None else weight.sum())
         return self
@@ -62,3 +68,8 @@ class Moments:
         lower = np.tril(self.H if centers is None else self.H[np.ix_(centers, centers)])
         lower += np.tril(lower, -1).T
         return lower
+
+
+def _syrk(phi: np.ndarray) -> np.ndarray:
+    """The lower triangle of ΦᵀΦ, in the precision of Φ."""
+    return (blas.dsyrk if phi.dtype == np.float64 else blas.ssyrk)(1.0, phi.T, lower=1)

@@ -21,8 +21,14 @@ from .scaling import Scaling, relevance_weights
 from .selection import SearchRecord, TimesMedian, median_width, stratified_folds
 from .sweep import map_independent
 
-#: Distinct rows on which candidates are screened, and on which the best of them are compared.
-SCREEN_ROWS, REFINE_ROWS = 400, 800
+#: Centres with which candidates are screened, and with which the best of them are compared. The rows are as many
+#: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
+SCREEN_CENTERS, REFINE_CENTERS = 400, 800
+#: With fewer centres than rows every ridge costs a factor of its own: then refining takes no more than screening,
+#: and looks at five ridges around the one that was best.
+NEAR = tuple(10.0**e for e in (-1.0, -0.5, 0.0, 0.5, 1.0))
+#: Problems of at most this many numbers in Φ are compared side by side, larger ones one at a time on all cores.
+SMALL = 1_500_000
 #: Candidates that survive the screening.
 SURVIVORS = 3
 #: The widths around the winner that are tried once more.
@@ -61,22 +67,23 @@ class Search:
     record: SearchRecord
     progress: Progress
     workers: int = 1
+    density: float = 1.0
 
-    def evaluate(self, rows: Rows, kernel: Kernel, stage: str) -> Candidate:
+    def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges: Sequence[float] | None = None) -> Candidate:
         """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
         problem, losses = self.pose(rows, kernel), []
-        best = None
-        for solution in problem.path(self.ridges):
+        ridges, best = self.ridges if ridges is None else ridges, None
+        for solution in problem.path(ridges):
             losses.append(self.judge(solution.held_out, rows))
             if best is None or not losses[-1] >= best.loss:
                 best = Candidate(losses[-1], kernel, solution, problem)
-        self.record.add(stage, kernel, self.ridges, losses, len(rows))
+        self.record.add(stage, kernel, ridges, losses, len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
         return best
 
-    def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid") -> list[Candidate]:
+    def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
         """All kernels and widths on the same rows, best first."""
-        found = map_independent(lambda kernel: self.evaluate(rows, kernel, stage), kernels, self._workers(rows))
+        found = map_independent(lambda k: self.evaluate(rows, k, stage, ridges), kernels, self._workers(rows))
         return sorted(found, key=lambda c: c.loss)
 
     def by_folds(self, rows: Rows, kernels: Sequence[Kernel], k: int) -> Candidate:
@@ -95,35 +102,39 @@ class Search:
 
     def _workers(self, rows: Rows) -> int:
         """Candidates side by side while they are small; one at a time, on all cores, when they are not."""
-        return self.workers if rows.n_distinct <= REFINE_ROWS else 1
+        return self.workers if self.density * rows.n_distinct**2 <= SMALL else 1
 
     def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
         """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
-        few = subsample(rows, SCREEN_ROWS, self.seed)
-        found = self.grid(few, kernels, "screen")
-        more = subsample(rows, REFINE_ROWS, self.seed)
+        sparse_centers = self.density < 1.0
+        few = subsample(rows, round(SCREEN_CENTERS / self.density), self.seed)
+        found = self.grid(few, kernels, "screen", self.ridges[::2] if sparse_centers else None)
+        more = few if sparse_centers else subsample(rows, REFINE_CENTERS, self.seed)
         if len(more) > len(few):
             found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
         best = found[0]
-        if best.kernel.has_width and len(kernels) > 1:
-            around = [best.kernel.with_width(best.kernel.width * factor) for factor in NEIGHBOURS]
-            best = min([best, *self.grid(more, around, "refine")], key=lambda c: c.loss)
+        if best.kernel.has_width:
+            best = self._refine(more, best, NEIGHBOURS, "refine")
         if relevance and scaling is not None and isinstance(best.kernel, Radial):
             return self._weigh_columns(more, best, scaling)
         return best, scaling
 
+    def _refine(self, rows: Rows, best: Candidate, factors, stage: str) -> Candidate:
+        """The best of a candidate and its widths multiplied by some factors."""
+        ridges = [best.solution.ridge * near for near in NEAR] if self.density < 1.0 else None
+        around = [best.kernel.with_width(best.kernel.width * factor) for factor in factors]
+        return min([best, *self.grid(rows, around, stage, ridges)], key=lambda c: c.loss)
+
     def _weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
         """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
         for _ in range(RELEVANCE_STEPS):
-            basis = best.problem.basis
             at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
-            sensitivity = best.kernel.sensitivity(at, basis.centers, best.solution.coef())
+            sensitivity = best.kernel.sensitivity(at, best.problem.basis.centers, best.solution.coef())
             weights = relevance_weights(sensitivity, rows.n_distinct)
             weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
             unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
-            widths = [best.kernel.width * unit * factor for factor in (*NEIGHBOURS, 1.0)]
-            tried = self.grid(weighted, [best.kernel.with_width(w) for w in widths], "relevance")[0]
-            if not tried.loss < best.loss:
+            tried = self._refine(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
+            if tried is best:
                 break
             best, scaling, rows = tried, scaling.weighted(weights), weighted
         return best, scaling

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -28,9 +29,11 @@ def n_workers(n_jobs: int | None) -> int:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return available
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs={n_jobs!r} must be a whole number, or None for all cores.")
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning: give a positive number, -1 for all cores, or None.")
-    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + n_jobs)
 
 
 def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> list[slice]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Real
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -30,6 +33,9 @@ def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _encode_tags(y, tags):
+    if not np.isin(y, (0, 1)).all():
+        found = ", ".join(map(str, np.unique(y)[:4]))
+        raise ValueError(f"y is a matrix of tags with values {found}; a multi-label y must hold 0 and 1 alone.")
     names = np.asarray(tags) if tags is not None and len(tags) == y.shape[1] else np.arange(y.shape[1])
     return names, y.astype(np.float64)
 
@@ -38,15 +44,28 @@ def _refuse_missing(y) -> None:
     values = np.asarray(y)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("Input y contains NaN or infinity; drop or fill those rows first.")
-    if values.dtype.kind == "O" and any(v is None or v != v for v in values.ravel()):
+    if values.dtype.kind == "O" and any(_is_missing(v) for v in values.ravel()):
         raise ValueError("Input y contains missing labels (None or NaN); drop or fill those rows first.")
+
+
+def _is_missing(value) -> bool:
+    """None, NaN, or pandas' NA, whose comparison with itself is neither true nor false."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def check_weights(sample_weight, n: int) -> np.ndarray:
     """Weights as float64 (n,); ones for None, one number for all rows if a scalar is given."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("sample_weight must hold numbers, one for every row of X.") from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -68,12 +87,14 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
         raise ValueError("class_weight has no meaning for a multi-label y; use sample_weight.")
     if isinstance(class_weight, str):
         return _balanced(class_weight, labels, weight, len(classes))[labels]
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight must be None, 'balanced' or a dict from class to factor, got {class_weight!r}.")
     factors = np.ones(len(classes))
-    for label, factor in dict(class_weight).items():
+    for label, factor in class_weight.items():
         found = np.flatnonzero(classes == label)
         if not len(found):
             raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
-        if not (np.isfinite(factor) and factor >= 0):
+        if not (isinstance(factor, Real) and np.isfinite(factor) and factor >= 0):
             raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
         factors[found] = factor
     return factors[labels]

@@ -68,7 +68,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
                 f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
             )
         values = X.data if sparse.issparse(X) else X
-        if self.scaling is None and values.size and np.abs(values).max() > LARGEST:
+        if self.scaling is None and float(np.abs(values).max(initial=0.0)) > LARGEST:
             raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
         return X
 
@@ -83,6 +83,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """Raw scores Φθ (n, k): the least-squares estimates of the class posteriors."""
         check_is_fitted(self)
         X = self._check_inputs(X, reset=False)
+        if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
+            X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return self.basis_.scores(scaled, self.coef_).astype(X.dtype, copy=False)
 
@@ -97,7 +99,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
         """
         scores = self._scores(X)
-        decision = self.link_.decision(scores)
+        decision = self.link_.decision(scores).astype(scores.dtype, copy=False)
         is_binary = len(self.classes_) == 2 and not self._multilabel
         return decision[:, 1] - decision[:, 0] if is_binary else decision
 
@@ -123,9 +125,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self._is_precomputed
         tags.input_tags.pairwise = self._is_precomputed
         # scikit-learn's contract for tags wants probabilities strictly inside (0, 1); rounding links reach the ends
         tags.classifier_tags.multi_label = self.link in ("auto", "softmax")

@@ -56,7 +56,8 @@ class LSPC(KernelClassifier):
         LSPC-new (2011 Eq. 6), ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` leaves
         scores that may lie outside [0, 1]: then there is a ``decision_function`` but no ``predict_proba``.
     penalty : {"auto", "rkhs", "parameters"}, default="auto"
-        P is the kernel matrix of the centres, or the identity as in the papers. ``"auto"`` is ``"rkhs"``.
+        P is the kernel matrix of the centres, or the identity as in the papers. ``"auto"`` is ``"rkhs"``, and
+        ``"parameters"`` where the link rounds parameters.
     selection : {"loo", "cv"}, default="loo"
         How candidates are compared: exact leave-one-out, or cross-validation by subtracting a fold's moments.
     folds : int, default=5
@@ -167,36 +168,48 @@ class LSPC(KernelClassifier):
             kernels = [Precomputed(training=X)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         with Progress(self.verbose, title="LSPC") as progress:
-            pose, workers = self._pose(scaling, seed), n_workers(self.n_jobs)
-            search = Search(pose, self._judge(rows), self._ridges(), seed, record, progress, workers)
+            density = self._density(rows)
+            pose, judge, workers = self._pose(scaling, density, seed), self._judge(rows), n_workers(self.n_jobs)
+            search = Search(pose, judge, self._ridges(), seed, record, progress, workers, density)
             best, self.scaling_ = self._choose(search, kernels, rows, scaling)
             best = self._settle(search, best, _scaled(rows, self.scaling_))
         self._store(best, X, rows, record)
         return self
 
-    def _pose(self, scaling, seed: int):
+    def _pose(self, scaling, density: float, seed: int):
         """How rows and a kernel become a least-squares problem, under this estimator's parameters."""
         workers, similarity = n_workers(self.n_jobs), self._similarity()
         given = None if isinstance(self.centers, str | Integral | tuple) else self._given_centers(scaling)
 
         def pose(rows: Rows, kernel: Kernel) -> LeastSquares:
-            centers = Centers(given) if given is not None else self._choose_centers(rows, kernel, seed)
+            centers = Centers(given) if given is not None else self._choose_centers(rows, kernel, density, seed)
             basis = Basis(kernel, *centers, workers=workers)
-            rkhs = self.penalty != "parameters"
-            return LeastSquares(rows, basis, rkhs, similarity, self.solver, self.link == "clip-parameters")
+            return LeastSquares(rows, basis, self._is_rkhs(), similarity, self.solver, self.link == "clip-parameters")
 
         return pose
 
-    def _choose_centers(self, rows: Rows, kernel: Kernel, seed: int) -> Centers:
+    def _is_rkhs(self) -> bool:
+        """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""
+        return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
+
+    def _choose_centers(self, rows: Rows, kernel: Kernel, density: float, seed: int) -> Centers:
+        """Centres of all rows, or of a sample of them: as many to the row there as in the whole problem."""
         if isinstance(self.centers, tuple):
             return class_centers(rows, kernel, self.centers[1], seed)
-        if isinstance(self.centers, Integral):
-            return subset_centers(rows, kernel, int(self.centers), seed)
         if self.centers == "class":
             return class_centers(rows, kernel)
         if self.centers == "all":
             return all_centers(rows, kernel)
-        return subset_centers(rows, kernel, auto_centers(rows.n_distinct), seed)
+        return subset_centers(rows, kernel, max(1, round(density * rows.n_distinct)), seed)
+
+    def _density(self, rows: Rows) -> float:
+        """Centres to the distinct row."""
+        n = rows.n_distinct
+        if isinstance(self.centers, Integral):
+            return min(1.0, self.centers / n)
+        if isinstance(self.centers, str):
+            return auto_centers(n) / n if self.centers == "auto" else 1.0
+        return 0.2  # given points, or some of each class: not all rows are centres
 
     def _choose(self, search: Search, kernels: list[Kernel], rows: Rows, scaling):
         """The best kernel, width and ridge, perhaps on some of the rows, and the scaling that goes with them."""
@@ -233,7 +246,7 @@ class LSPC(KernelClassifier):
 
     def _only(self, search: Search, problem: LeastSquares, ridge: float) -> Candidate:
         """One ridge and no comparison; leave-one-out only if somebody needs it."""
-        wanted = self.loo is True or self.link in ("auto", "softmax") or len(search.record.entries) > 0
+        wanted = self.loo != "auto" or self.link in ("auto", "softmax") or len(search.record.entries) > 0
         (solution,) = problem.path([ridge], loo=wanted)
         return Candidate(np.nan, problem.basis.kernel, solution, problem)
 
@@ -292,7 +305,7 @@ class LSPC(KernelClassifier):
         check_choice("selection", self.selection, ("loo", "cv"))
         check_choice("solver", self.solver, ("auto", "cholesky", "eigen"))
         check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
-        if self.loo is not True and self.loo != "auto":
+        if not (isinstance(self.loo, bool | np.bool_) and self.loo) and self.loo != "auto":
             raise ValueError(f"loo={self.loo!r} is not known; use 'auto' or True.")
         if not isinstance(self.width, TimesMedian):
             _check_positive("width", self.width, words=("auto", "median"))
@@ -318,6 +331,8 @@ class LSPC(KernelClassifier):
 
     def _check_given_centers(self, rows: Rows) -> None:
         shape, d = np.shape(self.centers), rows.X.shape[1]
+        if not sparse.issparse(self.centers) and np.asarray(self.centers).dtype.kind not in "fiub":
+            raise TypeError("centers: given points must be numbers, one row for every centre.")
         if self._is_precomputed:
             index = np.asarray(self.centers)
             if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
@@ -354,7 +369,7 @@ def _check_positive(name: str, value, words) -> None:
         numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
-    if not numbers.size or not (np.isfinite(numbers) & (numbers > 0)).all():
+    if numbers.ndim > 1 or not numbers.size or isinstance(value, bool) or not (np.isfinite(numbers) & (numbers > 0)).all():
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
 
 
@@ -363,7 +378,7 @@ def _check_center_mode(centers) -> None:
     if isinstance(centers, str):
         if centers not in ("auto", "all", "class"):
             raise ValueError(f"centers={centers!r} is not known; use {known}.")
-    elif isinstance(centers, bool) or (isinstance(centers, Real) and not isinstance(centers, Integral)):
+    elif centers is None or isinstance(centers, bool) or (isinstance(centers, Real) and not isinstance(centers, Integral)):
         raise TypeError(f"centers must be {known}; got {centers!r}.")
     elif isinstance(centers, Integral):
         if centers < 1:
@@ -385,5 +400,7 @@ def _check_similarity(L: np.ndarray, rows: Rows, centers) -> None:
     if not np.isfinite(L).all() or not np.allclose(L, L.T, atol=1e-10):
         raise ValueError("class_similarity must be a finite symmetric matrix.")
     smallest = float(np.linalg.eigvalsh(L)[0])
+    if not np.any(L):
+        raise ValueError("class_similarity is zero everywhere; no class could ever get a score.")
     if smallest < -1e-10 * np.abs(L).max():
         raise ValueError(f"class_similarity must be positive semi-definite; its smallest eigenvalue is {smallest:.3g}.")

@@ -49,6 +49,8 @@ def as_kernels(kernel) -> list[Kernel]:
         raise ValueError(f"kernel={kernel!r} is not known. Known kernels: {known}; or give a callable or a Kernel object.")
     if isinstance(kernel, Kernel):
         return [kernel]
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise TypeError(f"kernel is the class {kernel.__name__}; give an object of it: kernel={kernel.__name__}().")
     if callable(kernel):
         return [FromCallable(kernel)]
     raise TypeError(f"kernel must be a name, a callable or a Kernel object, got {type(kernel).__name__}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -77,6 +78,12 @@ class Kernel:
 
         fill_tiles(fill, len(features), features.shape[1] * dtype.itemsize, workers)
         return features
+
+
+def check_width(width) -> None:
+    """Refuse a width that is not a positive number; None stands for one that is still to be chosen."""
+    if width is not None and not (isinstance(width, Real) and np.isfinite(width) and width > 0):
+        raise ValueError(f"width={width!r} of a kernel must be a positive finite number, or None to have it chosen.")
 
 
 def n_rows(X) -> int:

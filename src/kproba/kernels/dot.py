@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import Kernel, dot
+from .base import Kernel, check_width, dot
 
 
 def products(Z):
@@ -51,6 +51,11 @@ class Polynomial(Kernel):
     coef0: float = 1.0
     name: ClassVar[str] = "polynomial"
     has_width: ClassVar[bool] = True
+
+    def __post_init__(self):
+        check_width(self.width)
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(f"Polynomial: degree must be a whole number of at least 1, got {self.degree!r}.")
 
     def against(self, Z):
         return products(Z)

@@ -57,8 +57,9 @@ class FromCallable(Kernel):
                 f"kernel: the callable returned shape {values.shape} for {expected[0]} rows and {expected[1]} "
                 f"centres; it must return shape {expected}."
             )
-        if values.dtype.kind != "f":
-            values = values.astype(np.float64)
+        if values.dtype.kind not in "fiub":
+            raise TypeError(f"kernel: the callable returned {values.dtype} values; it must return real numbers.")
+        values = values.astype(np.result_type(values.dtype, np.float32), copy=False)
         if not np.isfinite(values).all():
             raise ValueError("kernel: the callable returned NaN or infinity; it must return finite values.")
         return values

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
-from .base import Kernel, dot, same_format, symmetrised
+from .base import Kernel, check_width, dot, same_format, symmetrised
 
 
 def squared_distances(Z):
@@ -65,6 +65,9 @@ class Radial(Kernel):
 
     width: float | None = None
     has_width: ClassVar[bool] = True
+
+    def __post_init__(self):
+        check_width(self.width)
 
     def against(self, Z):
         return squared_distances(Z)
@@ -151,6 +154,7 @@ class Matern(Radial):
     name: ClassVar[str] = "matern"
 
     def __post_init__(self):
+        super().__post_init__()
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"Matern: nu must be 0.5, 1.5 or 2.5, got {self.nu!r}.")
 
@@ -174,13 +178,14 @@ class Matern(Radial):
     def slope(self, pairs):
         r = self._scaled(pairs)
         if self.nu == 0.5:
-            return np.exp(-r) / (self.width**2 * np.maximum(r, np.finfo(r.dtype).tiny ** 0.5))
+            # at a centre the derivative does not exist; rounding must not stand in for it
+            return np.exp(-r) / self.width**2 * np.divide(1.0, r, out=np.zeros_like(r), where=r > 1e-6)
         if self.nu == 1.5:
             return np.exp(-r) * (3.0 / self.width**2)
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
 
 
 def _positive_median(pairs: np.ndarray) -> float:
-    """Median of the pairs, leaving out the zeros of rows met with themselves or with their copies."""
-    positive = pairs[pairs > 0]
+    """Median of the pairs, leaving out rows met with themselves or with their copies: zero up to rounding."""
+    positive = pairs[pairs > 1e-12 * pairs.max(initial=0.0)]
     return float(np.median(positive)) if positive.size else 1.0

@@ -68,7 +68,7 @@ def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyF
 
 def rounding_level(diagonal: np.ndarray) -> float:
     """The size of the rounding errors of a sum of squares with this diagonal."""
-    return float(max(len(diagonal) * _EPS * np.mean(diagonal), _TINY))
+    return float(max(max(len(diagonal), 100) * _EPS * np.mean(diagonal), _TINY))
 
 
 def warn_singular(b: int, jitter: float) -> None:
