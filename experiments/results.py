@@ -35,12 +35,8 @@ CLASS_MARKERS = ("o", "s", "^")
 def parse(argv, description: str, more=None) -> argparse.Namespace:
     """The options that every experiment has; ``more(parser)`` adds its own."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument(
-        "--data-dir", help="folder of NAME.npz files; else the variable KPROBA_DATA, else OpenML"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="a small run that only shows that everything works"
-    )
+    parser.add_argument("--data-dir", help="folder of NAME.npz files; else the variable KPROBA_DATA, else OpenML")
+    parser.add_argument("--quick", action="store_true", help="a small run that only shows that everything works")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where results go (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     if more is not None:
@@ -75,9 +71,7 @@ def write(name: str, content: dict, options: argparse.Namespace) -> Path:
     folder = options.out
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(
-        json.dumps({"stamp": options.stamp, **_plain(content)}, indent=1, ensure_ascii=False) + "\n"
-    )
+    path.write_text(json.dumps({"stamp": options.stamp, **_plain(content)}, indent=1, ensure_ascii=False) + "\n")
     say(f"wrote {path}")
     return path
 

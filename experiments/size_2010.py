@@ -183,9 +183,7 @@ def draw_line(panel, points, by: str, method: str, key: str) -> None:
 
 def more_options(parser) -> None:
     parser.add_argument("--repeats", type=int, help="random draws a point (default: 5; 1 with --quick)")
-    parser.add_argument(
-        "--choose", choices=("once", "every"), default="once", help="width and ridge, how often"
-    )
+    parser.add_argument("--choose", choices=("once", "every"), default="once", help="width and ridge, how often")
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS), help="default: %(default)s")
 
 

@@ -115,9 +115,7 @@ def draw_posteriors(posteriors: dict) -> Figure:
                 vmax=1.0,
                 cmap="cividis",
             )
-            panel.plot(
-                *(NEAR * np.array([[-1, 1, 1, -1, -1], [-1, -1, 1, 1, -1]])), color="white", linewidth=0.8
-            )
+            panel.plot(*(NEAR * np.array([[-1, 1, 1, -1, -1], [-1, -1, 1, 1, -1]])), color="white", linewidth=0.8)
     for y, panel in enumerate(panels[0], start=1):
         panel.set_title(f"p(y={y} | x)")
     figure.colorbar(shown, ax=panels, shrink=0.5, label="probability")

@@ -119,9 +119,7 @@ def test_every_table_renders(tmp_path):
     quality_numbers = {"log_loss": 0.1, "error": 0.01, "calibration_error": 0.002, "fit_seconds": 12.0}
     payloads = {
         "letter": {"cells": {"kproba": quality_numbers}, "time_ratios": {"kproba": 1.0}},
-        "fit_floor": {
-            "cells": {"float64": {"seconds": {"floor": 1.0, "rkhs": 1.2}, "ratios": {"rkhs": 1.2}}}
-        },
+        "fit_floor": {"cells": {"float64": {"seconds": {"floor": 1.0, "rkhs": 1.2}, "ratios": {"rkhs": 1.2}}}},
         "predict_floor": {
             "cells": {
                 "gaussian float64": {
@@ -130,18 +128,14 @@ def test_every_table_renders(tmp_path):
                 }
             }
         },
-        "memory": {
-            "cells": {"clip/1000/10000": {"extra_bytes": 2**25, "in_b_squared_8": 4.2, "over_allowance": 0.4}}
-        },
+        "memory": {"cells": {"clip/1000/10000": {"extra_bytes": 2**25, "in_b_squared_8": 4.2, "over_allowance": 0.4}}},
         "centers": {"cells": {"letter/auto": {**quality_numbers, "b": 2594}}},
     }
     for name, payload in payloads.items():
         results.write(name, payload, tmp_path)
         rendered = tables.render(f"<!-- table: {name} -->\n<!-- /table -->", tmp_path)
         header = rendered.splitlines()[2]
-        assert all(
-            line.count("|") == header.count("|") for line in rendered.splitlines() if line.startswith("|")
-        )
+        assert all(line.count("|") == header.count("|") for line in rendered.splitlines() if line.startswith("|"))
         assert rendered.count("\n|") == 3 + (name == "fit_floor")
 
 
@@ -189,8 +183,6 @@ def test_rival_gives_probabilities_of_a_mixed_table(key):
     X = np.column_stack([rng.normal(size=60), rng.integers(0, 3, 60)])
     X[0, 0] = X[1, 1] = np.nan
     y = np.arange(60) % 2
-    cell = tables_quality.run_cell(
-        rivals.get(key), tables_quality.Split(X, y, X, y, np.array([False, True]), [])
-    )
+    cell = tables_quality.run_cell(rivals.get(key), tables_quality.Split(X, y, X, y, np.array([False, True]), []))
     assert 0 < cell["log_loss"] < 2
     assert 0 <= cell["calibration_error"] <= 1

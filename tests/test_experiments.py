@@ -77,9 +77,7 @@ def letters(tmp_path):
 
 
 def test_size_2010(experiment, letters):
-    experiment("size_2010").main(
-        ["--quick", "--data-dir", str(letters), "--out", str(letters), "--datasets", "letter"]
-    )
+    experiment("size_2010").main(["--quick", "--data-dir", str(letters), "--out", str(letters), "--datasets", "letter"])
     content = json.loads((letters / "size_2010.json").read_text())
     check_stamp(content)
     found = content["datasets"]["letter"]

@@ -103,9 +103,7 @@ def test_float32_in_float32_out(kernel, points):
 @every_kernel
 def test_fortran_order(kernel, points):
     X, Z = points
-    np.testing.assert_allclose(
-        kernel(np.asfortranarray(X), np.asfortranarray(Z)), kernel(X, Z), rtol=1e-12, atol=1e-14
-    )
+    np.testing.assert_allclose(kernel(np.asfortranarray(X), np.asfortranarray(Z)), kernel(X, Z), rtol=1e-12, atol=1e-14)
 
 
 @every_kernel
@@ -137,9 +135,7 @@ def test_gram_of_radial_kernels_is_symmetric_with_unit_diagonal(kernel, form, dt
     gram = kernel.gram(form(Z))
     np.testing.assert_array_equal(gram, gram.T)
     np.testing.assert_array_equal(np.diagonal(gram), 1.0)
-    np.testing.assert_allclose(
-        gram, naive(kernel, Z, Z), rtol=1e-5, atol=1e-3 if dtype == np.float32 else 1e-7
-    )
+    np.testing.assert_allclose(gram, naive(kernel, Z, Z), rtol=1e-5, atol=1e-3 if dtype == np.float32 else 1e-7)
 
 
 @every_kernel

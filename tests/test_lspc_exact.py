@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification, make_multilabel_classification
+
+from kproba import LSPC, ConditionWarning
+from kproba.links import CalibratedSoftmax, SoftmaxFit
 from oracles import (
     clip_link,
     gaussian,
@@ -13,10 +17,6 @@ from oracles import (
     ridge_solution,
     similarity_solution,
 )
-from sklearn.datasets import make_classification, make_multilabel_classification
-
-from kproba import LSPC, ConditionWarning
-from kproba.links import CalibratedSoftmax, SoftmaxFit
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,13 @@ def problem():
 
 
 def paper(**changes):
-    settings = {"kernel": "gaussian", "scaling": None, "penalty": "parameters", "link": "clip", "random_state": 0}
+    settings = {
+        "kernel": "gaussian",
+        "scaling": None,
+        "penalty": "parameters",
+        "link": "clip",
+        "random_state": 0,
+    }
     return LSPC(**{**settings, **changes})
 
 

@@ -80,9 +80,7 @@ def test_brier_of_many_classes_equals_scikit_learns(random_case):
     assert ours == pytest.approx(brier_score_loss(y, proba, sample_weight=weight), abs=1e-14)
 
 
-BINS = [
-    {"n_bins": n, "strategy": s, "of": of} for n, s, of in [(5, "uniform", "top"), (4, "quantile", "top")]
-]
+BINS = [{"n_bins": n, "strategy": s, "of": of} for n, s, of in [(5, "uniform", "top"), (4, "quantile", "top")]]
 BINS += [
     {"n_bins": 5, "strategy": "uniform", "of": "all"},
     {"n_bins": 4, "strategy": "quantile", "of": "all"},
@@ -157,7 +155,7 @@ def test_errors_name_the_argument(metric, y, proba, options, message):
 
 @pytest.mark.parametrize("metric", [calibration_error, reliability_bins])
 def test_confidence_must_be_a_probability(metric):
-    with pytest.raises(ValueError, match="proba.*outside"):
+    with pytest.raises(ValueError, match=r"proba.*outside"):
         metric([0, 1], [[1.5, -0.5], [0.5, 0.5]])
 
 

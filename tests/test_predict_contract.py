@@ -24,9 +24,7 @@ def random_problem(number):
     X = rng.normal(size=(c, d))[y] + rng.normal(size=(n, d))
     X = X.round(int(rng.integers(0, 3)))
     copies = rng.integers(n, size=n // 3)
-    y = np.concatenate(
-        [y, np.where(rng.uniform(size=len(copies)) < 0.5, y[copies], rng.integers(c, size=len(copies)))]
-    )
+    y = np.concatenate([y, np.where(rng.uniform(size=len(copies)) < 0.5, y[copies], rng.integers(c, size=len(copies)))])
     X = np.vstack([X, X[copies]])
     labels = np.array([f"class {k:02d}" for k in range(c)]) if number % 2 else np.arange(c) * 3 - 5
     return X, labels[y], rng
@@ -185,9 +183,9 @@ class TestLinkNone:
     @pytest.mark.parametrize("centers", CENTERS, ids=str)
     def test_predict_is_the_argmax_of_the_decision(self, centers):
         """Scores over their sum (2011 Eq. 5): they sum to one but may leave [0, 1]."""
-        model = LSPC(
-            kernel="gaussian", link="none", centers=centers, width="median", ridge=1e-3, random_state=0
-        ).fit(self.X, self.y)
+        model = LSPC(kernel="gaussian", link="none", centers=centers, width="median", ridge=1e-3, random_state=0).fit(
+            self.X, self.y
+        )
         decision = model.decision_function(self.X)
         np.testing.assert_allclose(decision.sum(axis=1), 1.0, atol=1e-8)
         np.testing.assert_array_equal(model.predict(self.X), model.classes_[decision.argmax(axis=1)])
@@ -218,9 +216,7 @@ def test_tags(link, centers):
     """A tag is predicted where it is more likely than not."""
     X, y, rng = random_problem(3)
     tags = np.column_stack([y == label for label in np.unique(y)[:3]]).astype(int)
-    model = LSPC(
-        kernel="gaussian", link=link, centers=centers, width="median", ridge=0.01, random_state=0
-    ).fit(X, tags)
+    model = LSPC(kernel="gaussian", link=link, centers=centers, width="median", ridge=0.01, random_state=0).fit(X, tags)
     points = points_to_meet(X, rng)
     proba = model.predict_proba(points)
     assert proba.shape == (len(points), 3)

@@ -64,9 +64,7 @@ def test_2010_densities_are_those_printed():
     third = 0.5 * multivariate_normal([0, -3], np.diag([4, 1])).pdf(x)
     third += 0.5 * multivariate_normal([0, 2], np.diag([1, 4])).pdf(x)
     first, second = (multivariate_normal([mean, 0], np.eye(2)).pdf(x) for mean in (-2, 2))
-    np.testing.assert_allclose(
-        toy.conditional_densities(x), np.column_stack([first, second, third]), rtol=1e-12
-    )
+    np.testing.assert_allclose(toy.conditional_densities(x), np.column_stack([first, second, third]), rtol=1e-12)
     np.testing.assert_allclose(toy.density(x), 0.25 * first + 0.25 * second + 0.5 * third, rtol=1e-12)
     assert toy.X.shape == (200, 2)
     shares = np.bincount(three_classes_2010(40_000, random_state=0).y)[1:] / 40_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Basis:
     kernel: Kernel
     centers: np.ndarray
     owner: np.ndarray | None = None
-    row_center: np.ndarray | None = None
+    row_center: Any = None
     workers: int = 1
 
     @property
@@ -48,8 +48,9 @@ class Basis:
         return self.kernel(X, self.centers, self.workers)
 
     def gram(self) -> np.ndarray:
-        """K_zz (b, b), the kernel matrix of the centres."""
-        return self.kernel.gram(self.centers, self.workers)
+        """K_zz (b, b), the kernel matrix of the centres: float64 always, for in float32 it may be indefinite."""
+        centers = self.centers if isinstance(self.kernel, Precomputed) else self.centers.astype(np.float64)
+        return self.kernel.gram(centers, self.workers)
 
     def batches(self, rows: Rows) -> Iterator[Batch]:
         """The rows in blocks whose features fit the block size."""
@@ -75,13 +76,13 @@ class Basis:
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
         """Φ(X)·coef. A tile of Φ is used while it is in the cache; Φ as a whole never exists."""
         evaluate = self.kernel.evaluator(self.centers)
-        out = np.empty((n_rows(X), coef.shape[1]))
+        dtype = np.result_type(X.dtype, np.float32)
+        out, coef = np.empty((n_rows(X), coef.shape[1]), dtype), coef.astype(dtype, copy=False)
 
         def fill(rows):
-            phi = evaluate(X[rows])
-            out[rows] = phi @ coef.astype(phi.dtype, copy=False)
+            np.matmul(evaluate(X[rows]), coef, out=out[rows])
 
-        fill_tiles(fill, len(out), 8 * self.n_centers, self.workers)
+        fill_tiles(fill, len(out), dtype.itemsize * self.n_centers, self.workers)
         return out
 
 

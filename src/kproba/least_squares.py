@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -48,8 +48,8 @@ class Solution(NamedTuple):
     """A ridge λ, the scores (n, k) of rows that did not take part if asked for, and coefficients (b, k) on call."""
 
     ridge: float
-    held_out: np.ndarray | None
-    coef: Callable[[], np.ndarray]
+    held_out: Any
+    coef: Callable[[], Any]
 
 
 @dataclass(frozen=True)

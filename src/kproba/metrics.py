@@ -37,7 +37,9 @@ def brier_score(y_true, proba, *, labels=None, sample_weight=None) -> float:
     """
     codes, proba = _checked(y_true, proba, labels)
     own = proba[np.arange(len(codes)), codes]
-    return float(np.average(np.square(proba).sum(axis=1) - 2.0 * own + 1.0, weights=check_weights(sample_weight, len(codes))))
+    return float(
+        np.average(np.square(proba).sum(axis=1) - 2.0 * own + 1.0, weights=check_weights(sample_weight, len(codes)))
+    )
 
 
 def surface_loss(y_true, proba, *, labels=None, sample_weight=None) -> float:
@@ -85,8 +87,8 @@ def reliability_bins(
     number = _bin_numbers(confidence, weight, n_bins, strategy)
     mass = np.bincount(number, weight, n_bins)
     kept = mass > 0
-    mean = [np.bincount(number, weight * values, n_bins)[kept] / mass[kept] for values in (confidence, hit)]
-    return ReliabilityBins(*mean, mass[kept])
+    means = [np.bincount(number, weight * values, n_bins)[kept] / mass[kept] for values in (confidence, hit)]
+    return ReliabilityBins(means[0], means[1], mass[kept])
 
 
 def calibration_error(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from .sweep import map_independent
 #: Centres with which candidates are screened, and with which the best of them are compared. The rows are as many
 #: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
 SCREEN_CENTERS, REFINE_CENTERS = 400, 800
+#: No more rows than this are screened; then the centres to the row may be more than in the whole problem.
+SCREEN_ROWS, FEWEST_CENTERS = 4000, 200
 #: With fewer centres than rows every ridge costs a factor of its own: then refining takes no more than screening,
 #: and looks at five ridges around the one that was best.
 NEAR = tuple(10.0**e for e in (-1.0, -0.5, 0.0, 0.5, 1.0))
@@ -38,9 +40,9 @@ RELEVANCE_STEPS = 2
 #: Rows at which the derivatives for the relevance are taken.
 GRADIENT_ROWS = 300
 #: The exact leave-one-out scores of this many rows choose the ridge when there are more.
-RIDGE_ROWS = 4096
-#: Half a decade: the step of the ridge.
-RIDGE_STEP = 10**0.5
+RIDGE_ROWS = 2048
+#: Half a decade: the first step of the ridge; a loss that falls by less than the second number is level.
+RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
 
 
 class Candidate(NamedTuple):
@@ -50,6 +52,14 @@ class Candidate(NamedTuple):
     kernel: Kernel
     solution: Solution
     problem: LeastSquares
+
+    @property
+    def rank(self) -> tuple[float, float, float]:
+        """Smaller is better: the loss, and where it is level to six digits, the wider kernel and the larger ridge.
+
+        Without the rounding, ties (all held-out scores zero, say) would be decided by rounding errors.
+        """
+        return float(f"{self.loss:.6g}"), -(self.kernel.width or 0.0), -self.solution.ridge
 
 
 @dataclass
@@ -71,20 +81,19 @@ class Search:
 
     def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges: Sequence[float] | None = None) -> Candidate:
         """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
-        problem, losses = self.pose(rows, kernel), []
-        ridges, best = self.ridges if ridges is None else ridges, None
-        for solution in problem.path(ridges):
-            losses.append(self.judge(solution.held_out, rows))
-            if best is None or not losses[-1] >= best.loss:
-                best = Candidate(losses[-1], kernel, solution, problem)
-        self.record.add(stage, kernel, ridges, losses, len(rows))
+        problem, ridges = self.pose(rows, kernel), self.ridges if ridges is None else ridges
+        found = [
+            Candidate(self.judge(solution.held_out, rows), kernel, solution, problem)
+            for solution in problem.path(ridges)
+        ]
+        self.record.add(stage, kernel, ridges, [c.loss for c in found], len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
-        return best
+        return min(found, key=lambda c: c.rank)
 
     def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
         """All kernels and widths on the same rows, best first."""
         found = map_independent(lambda k: self.evaluate(rows, k, stage, ridges), kernels, self._workers(rows))
-        return sorted(found, key=lambda c: c.loss)
+        return sorted(found, key=lambda c: c.rank)
 
     def by_folds(self, rows: Rows, kernels: Sequence[Kernel], k: int) -> Candidate:
         """The best kernel, width and ridge by k-fold cross-validation; the winner is not solved yet."""
@@ -95,10 +104,13 @@ class Search:
             losses = [self.judge(held_out, rows) for held_out in problem.cross_validate(fold, self.ridges)]
             self.record.add("folds", kernel, self.ridges, losses, len(rows))
             self.progress.step(f"folds: {kernel.name}")
-            ridge = self.ridges[int(np.argmin(losses))]
-            return Candidate(min(losses), kernel, Solution(ridge, None, lambda: None), problem)
+            found = (
+                Candidate(loss, kernel, Solution(ridge, None, lambda: None), problem)
+                for ridge, loss in zip(self.ridges, losses)
+            )
+            return min(found, key=lambda c: c.rank)
 
-        return min(map_independent(evaluate, kernels, self._workers(rows)), key=lambda c: c.loss)
+        return min(map_independent(evaluate, kernels, self._workers(rows)), key=lambda c: c.rank)
 
     def _workers(self, rows: Rows) -> int:
         """Candidates side by side while they are small; one at a time, on all cores, when they are not."""
@@ -107,8 +119,8 @@ class Search:
     def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
         """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
         sparse_centers = self.density < 1.0
-        few = subsample(rows, round(SCREEN_CENTERS / self.density), self.seed)
-        found = self.grid(few, kernels, "screen", self.ridges[::2] if sparse_centers else None)
+        few = subsample(rows, min(SCREEN_ROWS, round(SCREEN_CENTERS / self.density)), self.seed)
+        found = self.grid(few, kernels, "screen", self.ridges[::3] if sparse_centers else None)
         more = few if sparse_centers else subsample(rows, REFINE_CENTERS, self.seed)
         if len(more) > len(few):
             found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
@@ -123,13 +135,14 @@ class Search:
         """The best of a candidate and its widths multiplied by some factors."""
         ridges = [best.solution.ridge * near for near in NEAR] if self.density < 1.0 else None
         around = [best.kernel.with_width(best.kernel.width * factor) for factor in factors]
-        return min([best, *self.grid(rows, around, stage, ridges)], key=lambda c: c.loss)
+        return min([best, *self.grid(rows, around, stage, ridges)], key=lambda c: c.rank)
 
     def _weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
         """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
         for _ in range(RELEVANCE_STEPS):
             at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
-            sensitivity = best.kernel.sensitivity(at, best.problem.basis.centers, best.solution.coef())
+            kernel: Any = best.kernel
+            sensitivity = kernel.sensitivity(at, best.problem.basis.centers, best.solution.coef())
             weights = relevance_weights(sensitivity, rows.n_distinct)
             weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
             unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
@@ -139,8 +152,8 @@ class Search:
             best, scaling, rows = tried, scaling.weighted(weights), weighted
         return best, scaling
 
-    def climb(self, problem: LeastSquares, start: float, max_steps: int = 6) -> Candidate:
-        """The ridge on all rows: from ``start`` in half decades for as long as the loss falls.
+    def climb(self, problem: LeastSquares, start: float, max_steps: int = 4) -> Candidate:
+        """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably.
 
         Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some.
         """
@@ -154,15 +167,15 @@ class Search:
             self.progress.step("ridge")
             return Candidate(loss, problem.basis.kernel, solution, problem)
 
-        best = at(start)
-        for factor in (1 / RIDGE_STEP, RIDGE_STEP):
-            improved = False
-            for _ in range(max_steps):
-                tried = at(best.solution.ridge * factor)
-                if not tried.loss < best.loss:
+        first = best = at(start)
+        for direction in (-1, 1):
+            for step in range(1, max_steps + 1):
+                tried = at(best.solution.ridge * RIDGE_STEP ** (direction * step))
+                falls = tried.loss < best.loss * (1.0 - NOTICEABLE)
+                best = min(best, tried, key=lambda c: c.loss)
+                if not falls:
                     break
-                best, improved = tried, True
-            if improved:
+            if best is not first:
                 break
         return best
 

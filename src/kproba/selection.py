@@ -41,7 +41,9 @@ class TimesMedian:
     def __post_init__(self):
         values = np.asarray(self.multiples, dtype=np.float64)
         if values.ndim != 1 or not values.size or not (np.isfinite(values) & (values > 0)).all():
-            raise ValueError(f"TimesMedian: the multiples of the width must be positive numbers, got {self.multiples!r}.")
+            raise ValueError(
+                f"TimesMedian: the multiples of the width must be positive numbers, got {self.multiples!r}."
+            )
 
     def widths(self, unit: float) -> list[float]:
         return [float(unit * m) for m in self.multiples]

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 #: A tile of features is about this large: the second-level cache of today's cores.
 TILE_BYTES = 1 << 20
 #: A batch of features is about this large; peak memory is the moments plus one such block.
-BATCH_BYTES = 48 << 20
+BATCH_BYTES = 24 << 20
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -34,6 +35,17 @@ def n_workers(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning: give a positive number, -1 for all cores, or None.")
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    """The BLAS libraries of this process; looking for them takes longer than a small product."""
+    return ThreadpoolController()
+
+
+def one_blas_thread():
+    """A context in which BLAS uses one thread, because ours run beside it: pools inside pools wait for each other."""
+    return _thread_pools().limit(limits=1, user_api="blas")
 
 
 def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> list[slice]:
@@ -53,7 +65,7 @@ def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, worke
         for tile in tiles:
             fill(tile)
         return
-    with ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(fill, tiles):
             pass
 
@@ -66,7 +78,7 @@ def map_independent(function: Callable[[Any], Any], items: Sequence[Any], worker
     """
     if workers == 1 or len(items) == 1:
         return [function(item) for item in items]
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, items))
 
 

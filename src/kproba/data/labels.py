@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -94,7 +93,7 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
         found = np.flatnonzero(classes == label)
         if not len(found):
             raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
-        if not (isinstance(factor, Real) and np.isfinite(factor) and factor >= 0):
+        if not (isinstance(factor, float | int | np.number) and np.isfinite(factor) and factor >= 0):
             raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
         factors[found] = factor
     return factors[labels]

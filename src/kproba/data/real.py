@@ -68,9 +68,7 @@ def _from_folder(name: str, folder: Path) -> RealSet:
     path = folder / f"{name}.npz"
     if not path.is_file():
         there = ", ".join(sorted(p.stem for p in folder.glob("*.npz"))) if folder.is_dir() else ""
-        raise FileNotFoundError(
-            f"There is no {name}.npz in {folder} (sets there: {there or 'none'}). {_ADVICE}"
-        )
+        raise FileNotFoundError(f"There is no {name}.npz in {folder} (sets there: {there or 'none'}). {_ADVICE}")
     with np.load(path, allow_pickle=False) as arrays:
         found = {key: arrays[key] for key in arrays.files}
     missing = [key for key in ("X", "y") if key not in found]

@@ -32,9 +32,7 @@ class Mixture:
     def sample(self, n: int, random) -> np.ndarray:
         """``n`` independent rows (n, d)."""
         part = random.choice(len(self.weights), size=n, p=self.weights)
-        return self.means[part] + np.sqrt(self.variances[part]) * random.standard_normal(
-            (n, self.means.shape[1])
-        )
+        return self.means[part] + np.sqrt(self.variances[part]) * random.standard_normal((n, self.means.shape[1]))
 
 
 @dataclass(frozen=True)

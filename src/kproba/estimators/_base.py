@@ -69,7 +69,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             )
         values = X.data if sparse.issparse(X) else X
         if self.scaling is None and float(np.abs(values).max(initial=0.0)) > LARGEST:
-            raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
+            raise ValueError(
+                f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X."
+            )
         return X
 
     @property

@@ -14,14 +14,14 @@ from ..least_squares import ClassSimilarity, LeastSquares
 from ..links import fit_link
 from ..progress import Progress
 from ..scaling import fit_scaling
-from ..search import Candidate, Search, subsample, width_candidates
+from ..search import FEWEST_CENTERS, Candidate, Search, subsample, width_candidates
 from ..selection import RIDGES, CalibratedLogLoss, SearchRecord, SquaredLoss, TimesMedian
 from ..sweep import n_workers
 from ._base import KernelClassifier, check_choice, check_link
 
-#: With at most this many distinct rows, centers="auto" takes them all; then it grows by the eighth root, up to
+#: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
 #: the last number (measured in benchmarks/centers.py).
-ALL_ROWS, MOST_CENTERS, GROWTH = 2000, 4000, 1 / 8
+ALL_ROWS, MOST_CENTERS, GROWTH = 2000, 4000, 1 / 12
 #: A grid of widths that the user gives is searched on at most this many distinct rows.
 GRID_ROWS = 2000
 
@@ -169,7 +169,11 @@ class LSPC(KernelClassifier):
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         with Progress(self.verbose, title="LSPC") as progress:
             density = self._density(rows)
-            pose, judge, workers = self._pose(scaling, density, seed), self._judge(rows), n_workers(self.n_jobs)
+            pose, judge, workers = (
+                self._pose(scaling, density, seed),
+                self._judge(rows),
+                n_workers(self.n_jobs),
+            )
             search = Search(pose, judge, self._ridges(), seed, record, progress, workers, density)
             best, self.scaling_ = self._choose(search, kernels, rows, scaling)
             best = self._settle(search, best, _scaled(rows, self.scaling_))
@@ -200,13 +204,15 @@ class LSPC(KernelClassifier):
             return class_centers(rows, kernel)
         if self.centers == "all":
             return all_centers(rows, kernel)
-        return subset_centers(rows, kernel, max(1, round(density * rows.n_distinct)), seed)
+        b = max(round(density * rows.n_distinct), FEWEST_CENTERS)
+        most = self.centers if isinstance(self.centers, Integral) else b
+        return subset_centers(rows, kernel, min(b, int(most)), seed)
 
     def _density(self, rows: Rows) -> float:
         """Centres to the distinct row."""
         n = rows.n_distinct
         if isinstance(self.centers, Integral):
-            return min(1.0, self.centers / n)
+            return min(1.0, int(self.centers) / n)
         if isinstance(self.centers, str):
             return auto_centers(n) / n if self.centers == "auto" else 1.0
         return 0.2  # given points, or some of each class: not all rows are centres
@@ -310,7 +316,7 @@ class LSPC(KernelClassifier):
         if not isinstance(self.width, TimesMedian):
             _check_positive("width", self.width, words=("auto", "median"))
         _check_positive("ridge", self.ridge, words=("auto",))
-        if not isinstance(self.folds, Integral) or self.folds < 2:
+        if not isinstance(self.folds, int | np.integer) or isinstance(self.folds, bool) or self.folds < 2:
             raise ValueError(f"folds={self.folds!r}: cross-validation needs a whole number of at least 2 folds.")
         if self.link == "clip-parameters" and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
@@ -319,7 +325,7 @@ class LSPC(KernelClassifier):
 
     def _check_against(self, rows: Rows) -> None:
         """Refuse parameters that do not fit the data."""
-        if isinstance(self.centers, Integral) and self.centers > len(rows):
+        if isinstance(self.centers, int | np.integer) and self.centers > len(rows):
             raise ValueError(
                 f"centers={self.centers} is more than the {len(rows)} rows of X that have a positive weight; "
                 f"use centers='all' or a smaller number."
@@ -336,7 +342,9 @@ class LSPC(KernelClassifier):
         if self._is_precomputed:
             index = np.asarray(self.centers)
             if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
-                raise ValueError(f"centers: with kernel='precomputed' give column numbers below {d}, got {self.centers!r}.")
+                raise ValueError(
+                    f"centers: with kernel='precomputed' give column numbers below {d}, got {self.centers!r}."
+                )
             return
         if len(shape) != 2 or shape[1] != d or not shape[0]:
             raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
@@ -349,7 +357,7 @@ def auto_centers(n: int) -> int:
     """Centres of ``centers="auto"`` for n rows.
 
     >>> [auto_centers(n) for n in (500, 2_000, 16_000, 10**6)]
-    [500, 2000, 2594, 4000]
+    [500, 2000, 2378, 3356]
     """
     return n if n <= ALL_ROWS else min(MOST_CENTERS, round(ALL_ROWS * (n / ALL_ROWS) ** GROWTH))
 
@@ -369,7 +377,12 @@ def _check_positive(name: str, value, words) -> None:
         numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
-    if numbers.ndim > 1 or not numbers.size or isinstance(value, bool) or not (np.isfinite(numbers) & (numbers > 0)).all():
+    if (
+        numbers.ndim > 1
+        or not numbers.size
+        or isinstance(value, bool)
+        or not (np.isfinite(numbers) & (numbers > 0)).all()
+    ):
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
 
 
@@ -378,10 +391,14 @@ def _check_center_mode(centers) -> None:
     if isinstance(centers, str):
         if centers not in ("auto", "all", "class"):
             raise ValueError(f"centers={centers!r} is not known; use {known}.")
-    elif centers is None or isinstance(centers, bool) or (isinstance(centers, Real) and not isinstance(centers, Integral)):
+    elif (
+        centers is None
+        or isinstance(centers, bool)
+        or (isinstance(centers, Real) and not isinstance(centers, Integral))
+    ):
         raise TypeError(f"centers must be {known}; got {centers!r}.")
     elif isinstance(centers, Integral):
-        if centers < 1:
+        if int(centers) < 1:  # type: ignore[call-overload]
             raise ValueError(f"centers={centers}: at least one centre is needed.")
     elif isinstance(centers, tuple) and (
         len(centers) != 2 or centers[0] != "class" or not isinstance(centers[1], Integral) or centers[1] < 1

@@ -46,7 +46,9 @@ def as_kernels(kernel) -> list[Kernel]:
         if kernel in _NAMED:
             return [_NAMED[kernel]]
         known = ", ".join(repr(name) for name in ["auto", *_NAMED])
-        raise ValueError(f"kernel={kernel!r} is not known. Known kernels: {known}; or give a callable or a Kernel object.")
+        raise ValueError(
+            f"kernel={kernel!r} is not known. Known kernels: {known}; or give a callable or a Kernel object."
+        )
     if isinstance(kernel, Kernel):
         return [kernel]
     if isinstance(kernel, type) and issubclass(kernel, Kernel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -82,7 +81,7 @@ class Kernel:
 
 def check_width(width) -> None:
     """Refuse a width that is not a positive number; None stands for one that is still to be chosen."""
-    if width is not None and not (isinstance(width, Real) and np.isfinite(width) and width > 0):
+    if width is not None and not (isinstance(width, float | int | np.number) and np.isfinite(width) and width > 0):
         raise ValueError(f"width={width!r} of a kernel must be a positive finite number, or None to have it chosen.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Polynomial(Kernel):
     array([[144.]])
     """
 
-    width: float | None = None
+    width: Any = None
     degree: int = 3
     coef0: float = 1.0
     name: ClassVar[str] = "polynomial"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -63,7 +63,7 @@ def manhattan(Z):
 class Radial(Kernel):
     """A kernel of ‖x − z‖/width."""
 
-    width: float | None = None
+    width: Any = None
     has_width: ClassVar[bool] = True
 
     def __post_init__(self):
@@ -166,10 +166,7 @@ class Matern(Radial):
 
     def of_pairs(self, pairs):
         r = self._scaled(pairs)
-        if self.nu == 0.5:
-            polynomial = 1.0
-        else:
-            polynomial = 1.0 + r if self.nu == 1.5 else 1.0 + r + r * r / 3.0
+        polynomial = 1.0 if self.nu == 0.5 else 1.0 + r if self.nu == 1.5 else 1.0 + r + r * r / 3.0
         np.negative(r, out=r)
         np.exp(r, out=r)
         r *= polynomial

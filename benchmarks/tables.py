@@ -1,0 +1,161 @@
+"""Write the tables of README.md and docs/benchmarks.md anew from the results; with --check only compare.
+
+A table stands between ``<!-- table: NAME -->`` and ``<!-- /table -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from . import results, rivals
+from .tables_quality import table as means_table
+
+PAGES = ("README.md", "docs/benchmarks.md")
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; all columns but the first are numbers, set to the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def footer(payload: dict) -> str:
+    """Where the numbers come from, in one line."""
+    s = payload["stamp"]
+    versions = ", ".join(f"{name} {version}" for name, version in s["libraries"].items() if name != "pandas")
+    where = f"{s['cpu']}, {s['cores']} cores, {s['memory_gib']} GiB; Python {s['python']}, {versions}"
+    return f"*{s['date']}, commit {s['commit']}; {where}.*"
+
+
+def quality(payload: dict) -> str:
+    """One row a set with the log-loss of every method, the best of the ranked ones in bold."""
+    keys = rivals.EVERYONE
+    by_rival = {key: means_table(payload["cells"], payload["sets"], [key], "log_loss") for key in keys}
+    rows = []
+    for name, about in payload["sets"].items():
+        losses = {key: found[name][key] for key, found in by_rival.items() if name in found}
+        best = min((losses[key] for key in rivals.RANKED if key in losses), default=None)
+        texts = [_loss(losses.get(key), best if key in rivals.RANKED else None) for key in keys]
+        rows.append([f"{name} ({about['train']})", *texts])
+    header = ["log-loss (training rows)", *(payload["rivals"].get(key, key) for key in keys)]
+    return markdown(header, rows + quality_summary(payload["summary"], keys))
+
+
+def quality_summary(summary: dict, keys) -> list[list[str]]:
+    """The last rows of the table: ranks, wins, times."""
+    if not summary:
+        return []
+    ranks, seconds = summary["mean_rank"], summary["median_fit_seconds"]
+    wins = {"kproba": f"{summary['below_svc']} of {summary['sets']}"}
+    return [
+        ["**mean rank**", *(f"{ranks[key]:.2f}" if key in ranks else "" for key in keys)],
+        ["**sets below the tuned SVC**", *(wins.get(key, "") for key in keys)],
+        ["**median fit, s**", *(_seconds(seconds[key]) if key in seconds else "" for key in keys)],
+    ]
+
+
+def letter(payload: dict) -> str:
+    names = {
+        "kproba": "kproba LSPC()",
+        "svc": "calibrated SVC(C=10, gamma=0.1)",
+        "svc_all_cores": "the same, n_jobs=-1",
+        "svc_grid": "the same after a 20-point grid search",
+    }
+    rows = []
+    for key, cell in payload["cells"].items():
+        numbers = [f"{cell['log_loss']:.3f}", f"{cell['error']:.4f}", f"{cell['calibration_error']:.4f}"]
+        share = f"{payload['time_ratios'][key]:.2f}"
+        rows.append([names.get(key, key), *numbers, _seconds(cell["fit_seconds"]), share])
+    return markdown(["", "log-loss", "error", "calibration error", "fit, s", "LSPC's time over it"], rows)
+
+
+def fit_floor(payload: dict) -> str:
+    rows = []
+    for dtype, cell in payload["cells"].items():
+        for name, seconds in cell["seconds"].items():
+            ratio = cell["ratios"].get(name)
+            rows.append([f"{dtype}, {name}", f"{seconds:.3f}", "" if ratio is None else f"{ratio:.2f}"])
+    return markdown(["fit with given width and ridge", "seconds", "over the floor"], rows)
+
+
+def predict_floor(payload: dict) -> str:
+    rows = []
+    for name, cell in payload["cells"].items():
+        speeds = cell["rows_per_second"]
+        best = max(value for key, value in speeds.items() if key != "model")
+        rows.append([name, f"{speeds['model']:,.0f}", f"{best:,.0f}", f"{cell['ratio']:.2f}"])
+    return markdown(["predict_proba", "rows a second", "bare products", "time over theirs"], rows)
+
+
+def memory(payload: dict) -> str:
+    rows = []
+    for key, cell in payload["cells"].items():
+        mode, b, n = key.split("/")
+        units = [f"{cell['in_b_squared_8']:.2f}", f"{cell['over_allowance']:.2f}"]
+        rows.append([mode, f"{int(b):,}", f"{int(n):,}", f"{cell['extra_bytes'] / 2**20:,.0f}", *units])
+    return markdown(["fit", "centres b", "rows", "peak, MiB", "in 8b² bytes", "over the allowance"], rows)
+
+
+def centers(payload: dict) -> str:
+    rows = []
+    for key, cell in payload["cells"].items():
+        name, b = key.rsplit("/", 1)
+        shown = f"auto ({cell['b']:,})" if b == "auto" else f"{cell['b']:,}"
+        rows.append([name, shown, f"{cell['log_loss']:.4f}", f"{cell['error']:.4f}", _seconds(cell["fit_seconds"])])
+    return markdown(["set", "centres", "log-loss", "error", "fit, s"], rows)
+
+
+RENDERERS = {f.__name__: f for f in (quality, letter, fit_floor, predict_floor, memory, centers)}
+
+
+def render(text: str, folder: Path | str = results.RESULTS) -> str:
+    """The page with its tables filled; a table whose result is not there yet stays as it is."""
+
+    def fill(match: re.Match) -> str:
+        opening, name, closing = match.groups()
+        if name not in RENDERERS:
+            raise ValueError(f"There is no table {name!r}; known are {', '.join(RENDERERS)}.")
+        payload = results.read(name, folder)
+        if payload is None:
+            return match.group(0)
+        return f"{opening}\n{RENDERERS[name](payload)}\n\n{footer(payload)}\n\n{closing}"
+
+    return MARKED.sub(fill, text)
+
+
+def main(argv=None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
+    parser.add_argument("--root", type=Path, default=results.ROOT, help="folder of the pages")
+    parser.add_argument("--results", type=Path, default=results.RESULTS, help="folder of the JSON files")
+    args = parser.parse_args(argv)
+    stale = []
+    for path in (args.root / page for page in PAGES):
+        if not path.exists():
+            continue
+        old = path.read_text(encoding="utf-8")
+        new = render(old, args.results)
+        if new != old:
+            stale.append(path.name)
+            if not args.check:
+                path.write_text(new, encoding="utf-8")
+    if args.check and stale:
+        sys.exit(f"out of date: {', '.join(stale)}; run python -m benchmarks.tables")
+
+
+def _loss(value: float | None, best: float | None = None) -> str:
+    if value is None:
+        return "—"
+    return f"**{value:.3f}**" if value == best else f"{value:.3f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+if __name__ == "__main__":
+    main()

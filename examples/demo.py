@@ -1,0 +1,78 @@
+"""LSPC beside a calibrated SVC
+============================
+
+Fits both on scikit-learn's digits, prints seconds, error, log-loss, Brier score and calibration error, and draws how
+often predictions of a given confidence come true.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import matplotlib
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from kproba import LSPC
+from kproba.metrics import brier_score, calibration_error, reliability_bins
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+MODELS = {
+    "LSPC()": LSPC(random_state=0),
+    "CalibratedClassifierCV(SVC())": CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False),
+}
+
+
+def measure(model, X, y, X_new, y_new) -> dict:
+    start = perf_counter()
+    model.fit(X, y)
+    seconds = perf_counter() - start
+    proba = model.predict_proba(X_new)
+    return {
+        "seconds": seconds,
+        "error": float((model.predict(X_new) != y_new).mean()),
+        "log-loss": log_loss(y_new, proba),
+        "Brier": brier_score(y_new, proba),
+        "calibration error": calibration_error(y_new, proba),
+        "bins": reliability_bins(y_new, proba, n_bins=10, of="all", strategy="uniform"),
+    }
+
+
+def draw(results: dict, path: Path) -> Path:
+    figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="perfect")
+    for (name, result), colour, marker in zip(results.items(), ("#0072B2", "#D55E00"), "os"):
+        axes.plot(result["bins"].confidence, result["bins"].frequency, color=colour, marker=marker, label=name)
+    axes.set(xlabel="predicted probability of a class", ylabel="how often it was that class", aspect="equal")
+    axes.set_title("Reliability on held-out digits")
+    axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return path
+
+
+def main(out: str = "out") -> None:
+    X, y = load_digits(return_X_y=True)
+    X, X_new, y, y_new = train_test_split(X, y, train_size=900, stratify=y, random_state=0)
+    print(f"scikit-learn's digits: {len(X)} training rows, {len(X_new)} test rows, 10 classes\n")
+    columns = ("seconds", "error", "log-loss", "Brier", "calibration error")
+    print(f"{'':30s}" + "".join(f"{name:>12s}" for name in columns[:-1]) + f"{columns[-1]:>20s}")
+    results = {}
+    for name, model in MODELS.items():
+        results[name] = result = measure(model, X, y, X_new, y_new)
+        print(f"{name:30s}" + "".join(f"{result[c]:12.4f}" for c in columns[:-1]) + f"{result[columns[-1]]:20.4f}")
+    print(f"\nReliability picture: {draw(results, Path(out) / 'reliability.png').resolve()}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
