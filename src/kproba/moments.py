@@ -61,13 +61,20 @@ class Moments:
 
     def __sub__(self, other: Moments) -> Moments:
         """What is left when the rows of ``other`` are taken out: the training part of a fold."""
-        return Moments(self.H - other.H, self.h - other.h, self.n - other.n)
+        return Moments(_difference(self.H, other.H), _difference(self.h, other.h), self.n - other.n)
 
     def symmetric(self, centers: np.ndarray | None = None) -> np.ndarray:
         """H with both triangles filled; of some centres (increasing) it is H⁽ʸ⁾ of 2010 Eq. 9."""
         lower = np.tril(self.H if centers is None else self.H[np.ix_(centers, centers)])
         lower += np.tril(lower, -1).T
         return lower
+
+
+def _difference(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """whole − part, with what is left of equal sums set to zero: links that normalise would magnify such noise."""
+    rest = whole - part
+    rest[np.abs(rest) <= 16 * np.finfo(np.float64).eps * np.abs(whole)] = 0.0
+    return rest
 
 
 def _syrk(phi: np.ndarray) -> np.ndarray:

@@ -357,7 +357,7 @@ def auto_centers(n: int) -> int:
     """Centres of ``centers="auto"`` for n rows.
 
     >>> [auto_centers(n) for n in (500, 2_000, 16_000, 10**6)]
-    [500, 2000, 2378, 3356]
+    [500, 2000, 2378, 3357]
     """
     return n if n <= ALL_ROWS else min(MOST_CENTERS, round(ALL_ROWS * (n / ALL_ROWS) ** GROWTH))
 
@@ -398,7 +398,7 @@ def _check_center_mode(centers) -> None:
     ):
         raise TypeError(f"centers must be {known}; got {centers!r}.")
     elif isinstance(centers, Integral):
-        if int(centers) < 1:  # type: ignore[call-overload]
+        if int(centers) < 1:
             raise ValueError(f"centers={centers}: at least one centre is needed.")
     elif isinstance(centers, tuple) and (
         len(centers) != 2 or centers[0] != "class" or not isinstance(centers[1], Integral) or centers[1] < 1
