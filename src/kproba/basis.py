@@ -54,7 +54,7 @@ class Basis:
 
     def batches(self, rows: Rows) -> Iterator[Batch]:
         """The rows in blocks whose features fit the block size."""
-        return rows.batches(row_bytes=8 * self.n_centers)
+        return rows.batches(row_bytes=np.result_type(rows.X.dtype, np.float32).itemsize * self.n_centers)
 
     def moments(self, rows: Rows) -> Moments:
         """H, h and n of the rows, in one sweep."""

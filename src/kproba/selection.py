@@ -126,5 +126,8 @@ class SquaredLoss:
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
         targets = rows.targets()[:, : rows.n_classes]
+        # scores estimate probabilities; less than this is what rounding left of zero, and rounding links would
+        # normalise it into a decision
+        scores = np.where(np.abs(scores) < 1e-12, 0.0, scores)
         distance = np.square(self.output(scores) - targets).sum(axis=1)
         return float(rows.weight @ distance / rows.total_weight)
