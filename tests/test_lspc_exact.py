@@ -300,3 +300,19 @@ def test_zero_score_decodes_to_the_prior():
     prior = np.array([0.1, 0.2, 0.7])
     link = CalibratedSoftmax(prior, np.array([2.0, 3.0, 1.0]), 5.0, np.array([1.0, -2.0, 0.5]))
     assert np.allclose(link.probabilities(np.zeros((1, 3))), prior, rtol=1e-12)
+
+
+def test_a_given_ridge_is_kept_while_the_width_is_searched(problem):
+    X, y = problem
+    for centers in ("all", 10):
+        clf = LSPC(ridge=0.0123, centers=centers, random_state=0).fit(X, y)
+        assert clf.ridge_ == 0.0123
+        assert set(clf.search_results_["ridge"]) == {0.0123}
+
+
+def test_median_width(problem):
+    from scipy.spatial.distance import pdist
+
+    X, y = problem
+    clf = paper(width="median", ridge=0.01).fit(X, y)
+    assert np.isclose(clf.width_, np.median(pdist(X)))

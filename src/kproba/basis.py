@@ -52,9 +52,10 @@ class Basis:
         centers = self.centers if isinstance(self.kernel, Precomputed) else self.centers.astype(np.float64)
         return self.kernel.gram(centers, self.workers)
 
-    def batches(self, rows: Rows) -> Iterator[Batch]:
-        """The rows in blocks whose features fit the block size."""
-        return rows.batches(row_bytes=np.result_type(rows.X.dtype, np.float32).itemsize * self.n_centers)
+    def batches(self, rows: Rows, copies: int = 1) -> Iterator[Batch]:
+        """The rows in blocks such that so many copies of their features fit the block size."""
+        row_bytes = np.result_type(rows.X.dtype, np.float32).itemsize * self.n_centers
+        return rows.batches(copies * row_bytes)
 
     def moments(self, rows: Rows) -> Moments:
         """H, h and n of the rows, in one sweep."""

@@ -119,6 +119,11 @@ class LeastSquares:
                 held_out[r][inside] = self.basis.scores(self.rows.X[inside], coef)
         return held_out
 
+    def forget(self) -> None:
+        """Let go of the matrices; they are computed again if they are asked for."""
+        for name in ("moments", "_gram", "_dual", "_kept_features"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def moments(self) -> Moments:
         return self.basis.moments(self.rows)
@@ -214,7 +219,8 @@ class LeastSquares:
     def _featured(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
         """Batches with their features; those of a single batch of all rows are kept for the next ridge."""
         if rows is not self.rows or len(rows) * self.basis.n_centers * 8 > KEEP_BYTES:
-            return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows))
+            # leverages need a copy of the features, in float64
+            return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows, copies=2))
         return iter(self._kept_features)
 
     @cached_property

@@ -23,7 +23,7 @@ from .sweep import map_independent
 
 #: Centres with which candidates are screened, and with which the best of them are compared. The rows are as many
 #: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
-SCREEN_CENTERS, REFINE_CENTERS = 400, 800
+SCREEN_CENTERS, REFINE_CENTERS = 300, 800
 #: No more rows than this are screened; then the centres to the row may be more than in the whole problem.
 SCREEN_ROWS, FEWEST_CENTERS = 4000, 200
 #: With fewer centres than rows every ridge costs a factor of its own: then refining takes no more than screening,
@@ -61,13 +61,20 @@ class Candidate(NamedTuple):
         """
         return float(f"{self.loss:.6g}"), -(self.kernel.width or 0.0), -self.solution.ridge
 
+    def settled(self) -> Candidate:
+        """The same with its coefficients computed, so that the matrices behind them can go."""
+        ridge, held_out, coef = self.solution.ridge, self.solution.held_out, self.solution.coef()
+        self.problem.forget()
+        return self._replace(solution=Solution(ridge, held_out, lambda: coef))
+
 
 @dataclass
 class Search:
     """What a search needs to know: how to pose a problem, how to judge it, and where to write it down.
 
     ``pose(rows, kernel)`` makes the least-squares problem; ``judge(scores, rows)`` is the loss of held-out
-    scores; ``ridges`` are the candidates, or None to find them around a start.
+    scores; ``ridges`` are the candidates, which may be thinned out and left only if they are not the user's own
+    (``any_ridge``). ``density`` is the number of centres to the row.
     """
 
     pose: Callable[[Rows, Kernel], LeastSquares]
@@ -78,17 +85,26 @@ class Search:
     progress: Progress
     workers: int = 1
     density: float = 1.0
+    any_ridge: bool = True
+
+    @property
+    def _is_costly(self) -> bool:
+        """Whether every ridge costs a factor, and may be left out."""
+        return self.density < 1.0 and self.any_ridge
 
     def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges: Sequence[float] | None = None) -> Candidate:
         """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
         problem, ridges = self.pose(rows, kernel), self.ridges if ridges is None else ridges
-        found = [
-            Candidate(self.judge(solution.held_out, rows), kernel, solution, problem)
-            for solution in problem.path(ridges)
-        ]
-        self.record.add(stage, kernel, ridges, [c.loss for c in found], len(rows))
+        losses: list[float] = []
+        best: Candidate | None = None
+        for solution in problem.path(ridges):
+            losses.append(self.judge(solution.held_out, rows))
+            tried = Candidate(losses[-1], kernel, solution, problem)
+            best = tried if best is None or tried.rank < best.rank else best
+        self.record.add(stage, kernel, ridges, losses, len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
-        return min(found, key=lambda c: c.rank)
+        assert best is not None  # there is at least one ridge
+        return best.settled()
 
     def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
         """All kernels and widths on the same rows, best first."""
@@ -118,10 +134,9 @@ class Search:
 
     def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
         """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
-        sparse_centers = self.density < 1.0
         few = subsample(rows, min(SCREEN_ROWS, round(SCREEN_CENTERS / self.density)), self.seed)
-        found = self.grid(few, kernels, "screen", self.ridges[::3] if sparse_centers else None)
-        more = few if sparse_centers else subsample(rows, REFINE_CENTERS, self.seed)
+        found = self.grid(few, kernels, "screen", self.ridges[::3] if self._is_costly else None)
+        more = few if self.density < 1.0 else subsample(rows, REFINE_CENTERS, self.seed)
         if len(more) > len(few):
             found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
         best = found[0]
@@ -133,7 +148,7 @@ class Search:
 
     def _refine(self, rows: Rows, best: Candidate, factors, stage: str) -> Candidate:
         """The best of a candidate and its widths multiplied by some factors."""
-        ridges = [best.solution.ridge * near for near in NEAR] if self.density < 1.0 else None
+        ridges = [best.solution.ridge * near for near in NEAR] if self._is_costly else None
         around = [best.kernel.with_width(best.kernel.width * factor) for factor in factors]
         return min([best, *self.grid(rows, around, stage, ridges)], key=lambda c: c.rank)
 

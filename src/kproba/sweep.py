@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 #: A tile of features is about this large: the second-level cache of today's cores.
 TILE_BYTES = 1 << 20
 #: A batch of features is about this large; peak memory is the moments plus one such block.
-BATCH_BYTES = 24 << 20
+BATCH_BYTES = 32 << 20
 
 
 def n_workers(n_jobs: int | None) -> int:

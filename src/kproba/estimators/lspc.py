@@ -7,7 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 
-from ..basis import Basis, Centers, all_centers, class_centers, subset_centers
+from ..basis import Basis, Centers, all_centers, class_centers, sample_rows, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..least_squares import ClassSimilarity, LeastSquares
@@ -24,6 +24,8 @@ from ._base import KernelClassifier, check_choice, check_link
 ALL_ROWS, MOST_CENTERS, GROWTH = 2000, 4000, 1 / 12
 #: A grid of widths that the user gives is searched on at most this many distinct rows.
 GRID_ROWS = 2000
+#: Rows whose k(x, x) tell the size of a kernel without a width.
+UNIT_ROWS = 100
 
 
 class LSPC(KernelClassifier):
@@ -167,16 +169,24 @@ class LSPC(KernelClassifier):
         if self._is_precomputed:
             kernels = [Precomputed(training=X)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
+        scaled = _scaled(rows, scaling)
         with Progress(self.verbose, title="LSPC") as progress:
             density = self._density(rows)
-            pose, judge, workers = (
-                self._pose(scaling, density, seed),
-                self._judge(rows),
-                n_workers(self.n_jobs),
+            search = Search(
+                pose=self._pose(scaling, density, seed),
+                judge=self._judge(rows),
+                ridges=self._ridges(kernels, scaled, seed),
+                any_ridge=isinstance(self.ridge, str),
+                density=density,
+                workers=n_workers(self.n_jobs),
+                seed=seed,
+                record=record,
+                progress=progress,
             )
-            search = Search(pose, judge, self._ridges(), seed, record, progress, workers, density)
-            best, self.scaling_ = self._choose(search, kernels, rows, scaling)
-            best = self._settle(search, best, _scaled(rows, self.scaling_))
+            best, self.scaling_ = self._choose(search, kernels, scaled, scaling)
+            if self.scaling_ is not scaling:
+                scaled = _scaled(rows, self.scaling_)
+            best = self._settle(search, best, scaled)
         self._store(best, X, rows, record)
         return self
 
@@ -218,8 +228,7 @@ class LSPC(KernelClassifier):
         return 0.2  # given points, or some of each class: not all rows are centres
 
     def _choose(self, search: Search, kernels: list[Kernel], rows: Rows, scaling):
-        """The best kernel, width and ridge, perhaps on some of the rows, and the scaling that goes with them."""
-        rows = _scaled(rows, scaling)
+        """The best kernel, width and ridge, perhaps on some of the scaled rows, and the scaling that goes with them."""
         widths = TimesMedian() if isinstance(self.width, str) and self.width == "auto" else self.width
         widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
         candidates = width_candidates(kernels, widths, rows, search.seed)
@@ -242,7 +251,7 @@ class LSPC(KernelClassifier):
         problem = search.pose(rows, best.kernel)
         if self.selection == "cv":
             return self._only(search, problem, best.solution.ridge)
-        if not (isinstance(self.ridge, str) and self.ridge == "auto"):
+        if not search.any_ridge:
             return search.grid(rows, [best.kernel], "ridge")[0]
         start = best.solution.ridge * np.sqrt(best.problem.rows.total_weight / rows.total_weight)
         climbed = search.climb(problem, start)
@@ -288,10 +297,17 @@ class LSPC(KernelClassifier):
             return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
         return SquaredLoss(fit_link(self.link, None, rows).probabilities)
 
-    def _ridges(self) -> list[float]:
-        if isinstance(self.ridge, str):
+    def _ridges(self, kernels: list[Kernel], rows: Rows, seed: int) -> list[float]:
+        """The user's ridges, or the default ones in units of the kernel, which is one where k(x, x) = 1."""
+        if not isinstance(self.ridge, str):
+            return [float(ridge) for ridge in np.atleast_1d(self.ridge)]
+        if kernels[0].has_width:
             return list(RIDGES)
-        return [float(ridge) for ridge in np.atleast_1d(self.ridge)]
+        sample = rows.take(sample_rows(rows, UNIT_ROWS, seed))
+        points = sample.number if self._is_precomputed else sample.X
+        size = float(np.abs(np.diagonal(kernels[0](sample.X, points))).mean())
+        unit = size if self._is_rkhs() else size**2
+        return [ridge * (unit if unit > 0 else 1.0) for ridge in RIDGES]
 
     def _similarity(self) -> ClassSimilarity | None:
         return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
