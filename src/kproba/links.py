@@ -135,7 +135,7 @@ def _log_softplus_slope(z: np.ndarray) -> np.ndarray:
 
 
 #: The link is fitted on at most this many rows, and about this many rows times classes: its parameters are few.
-LINK_ROWS, LINK_CELLS = 20_000, 200_000
+LINK_ROWS, LINK_CELLS = 20_000, 100_000
 
 
 def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):

@@ -23,11 +23,12 @@ from .sweep import map_independent
 
 #: Centres with which candidates are screened, and with which the best of them are compared. The rows are as many
 #: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
-SCREEN_CENTERS, REFINE_CENTERS = 300, 800
+SCREEN_CENTERS, REFINE_CENTERS = 400, 800
 #: No more rows than this are screened; then the centres to the row may be more than in the whole problem.
 SCREEN_ROWS, FEWEST_CENTERS = 4000, 200
-#: With fewer centres than rows every ridge costs a factor of its own: then refining takes no more than screening,
-#: and looks at five ridges around the one that was best.
+#: With fewer centres than rows every ridge costs a factor of its own: then screening takes fewer centres, refining no
+#: more than screening, and only five ridges around the one that was best are looked at.
+FEWER_CENTERS = 300
 NEAR = tuple(10.0**e for e in (-1.0, -0.5, 0.0, 0.5, 1.0))
 #: Problems of at most this many numbers in Φ are compared side by side, larger ones one at a time on all cores.
 SMALL = 1_500_000
@@ -35,6 +36,8 @@ SMALL = 1_500_000
 SURVIVORS = 3
 #: The widths around the winner that are tried once more.
 NEIGHBOURS = (0.7, 1.4)
+#: Losses that differ by less than this share are level.
+LEVEL = 0.01
 #: Steps of column relevance, each kept only if it lowers the leave-one-out loss.
 RELEVANCE_STEPS = 2
 #: Rows at which the derivatives for the relevance are taken.
@@ -134,23 +137,34 @@ class Search:
 
     def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
         """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
-        few = subsample(rows, min(SCREEN_ROWS, round(SCREEN_CENTERS / self.density)), self.seed)
+        size = SCREEN_CENTERS if self.density == 1.0 else FEWER_CENTERS
+        few = subsample(rows, min(SCREEN_ROWS, round(size / self.density)), self.seed)
         found = self.grid(few, kernels, "screen", self.ridges[::3] if self._is_costly else None)
         more = few if self.density < 1.0 else subsample(rows, REFINE_CENTERS, self.seed)
         if len(more) > len(few):
             found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
         best = found[0]
         if best.kernel.has_width:
-            best = self._refine(more, best, NEIGHBOURS, "refine")
+            best = self._pick([best, *self._around(more, best, NEIGHBOURS, "refine")])
         if relevance and scaling is not None and isinstance(best.kernel, Radial):
             return self._weigh_columns(more, best, scaling)
         return best, scaling
 
-    def _refine(self, rows: Rows, best: Candidate, factors, stage: str) -> Candidate:
-        """The best of a candidate and its widths multiplied by some factors."""
+    def _around(self, rows: Rows, best: Candidate, factors, stage: str) -> list[Candidate]:
+        """A candidate's width multiplied by some factors."""
         ridges = [best.solution.ridge * near for near in NEAR] if self._is_costly else None
-        around = [best.kernel.with_width(best.kernel.width * factor) for factor in factors]
-        return min([best, *self.grid(rows, around, stage, ridges)], key=lambda c: c.rank)
+        return self.grid(rows, [best.kernel.with_width(best.kernel.width * f) for f in factors], stage, ridges)
+
+    def _pick(self, candidates: list[Candidate]) -> Candidate:
+        """The best; with fewer centres than rows, the narrowest of those that are level with it.
+
+        The whole problem has several times the centres of the sample, and resolves more.
+        """
+        best = min(candidates, key=lambda c: c.rank)
+        if self.density == 1.0:
+            return best
+        level = [c for c in candidates if c.loss <= best.loss * (1.0 + LEVEL)]
+        return min(level, key=lambda c: c.kernel.width)
 
     def _weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
         """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
@@ -161,10 +175,10 @@ class Search:
             weights = relevance_weights(sensitivity, rows.n_distinct)
             weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
             unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
-            tried = self._refine(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
-            if tried is best:
+            tried = self._around(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
+            if not tried[0].rank < best.rank:
                 break
-            best, scaling, rows = tried, scaling.weighted(weights), weighted
+            best, scaling, rows = self._pick(tried), scaling.weighted(weights), weighted
         return best, scaling
 
     def climb(self, problem: LeastSquares, start: float, max_steps: int = 4) -> Candidate:
