@@ -100,6 +100,13 @@ class PerTag:
         return np.column_stack([link.probabilities(pair)[:, 1] for link, pair in self._pairs(scores)])
 
 
+def in_blocks(function, scores: np.ndarray, n_rows: int = 4096) -> np.ndarray:
+    """``function`` of scores, some rows at a time: a link needs several temporaries of the size of its input."""
+    if len(scores) <= n_rows:
+        return function(scores)
+    return np.concatenate([function(scores[start : start + n_rows]) for start in range(0, len(scores), n_rows)])
+
+
 def complete_by_prior(scores: np.ndarray, prior: np.ndarray, multilabel: bool = False) -> np.ndarray:
     """q = S + (1 − g)π: scores completed by the prior. Rows of classes then sum to one."""
     g = scores[:, -1:] if multilabel else scores.sum(axis=1, keepdims=True)

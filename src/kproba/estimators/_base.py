@@ -13,6 +13,7 @@ from ..basis import Basis
 from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
 from ..links import NAMES as LINKS
+from ..links import in_blocks
 
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
@@ -101,7 +102,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
         """
         scores = self._scores(X)
-        decision = self.link_.decision(scores).astype(scores.dtype, copy=False)
+        decision = in_blocks(self.link_.decision, scores).astype(scores.dtype, copy=False)
         is_binary = len(self.classes_) == 2 and not self._multilabel
         return decision[:, 1] - decision[:, 0] if is_binary else decision
 
@@ -114,7 +115,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_classes), in the precision of X and in the order of ``classes_``.
         """
         scores = self._scores(X)
-        return self.link_.probabilities(scores).astype(scores.dtype, copy=False)
+        return in_blocks(self.link_.probabilities, scores).astype(scores.dtype, copy=False)
 
     def predict(self, X) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""

@@ -11,7 +11,7 @@ from ..basis import Basis, Centers, all_centers, class_centers, sample_rows, sub
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..least_squares import ClassSimilarity, LeastSquares
-from ..links import fit_link
+from ..links import fit_link, in_blocks
 from ..progress import Progress
 from ..scaling import fit_scaling
 from ..search import FEWEST_CENTERS, Candidate, Search, subsample, width_candidates
@@ -287,7 +287,7 @@ class LSPC(KernelClassifier):
             scores[rows.number] = held_out
         self.loo_scores_ = scores[:, : rows.n_classes]
         if self.link != "none":
-            self.loo_proba_ = self.link_.probabilities(scores)
+            self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
     def _judge(self, rows: Rows):
         """The loss that compares candidates: log-loss for the calibrated link, squared error for the papers'."""
