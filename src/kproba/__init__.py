@@ -2,7 +2,7 @@
 
 from . import metrics, recipes
 from .estimators import LSPC
-from .exceptions import ConditionWarning, KprobaWarning, SelectionWarning
+from .exceptions import ConditionWarning, KprobaWarning
 from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
 from .selection import TimesMedian
 
@@ -18,7 +18,6 @@ __all__ = [
     "Linear",
     "Matern",
     "Polynomial",
-    "SelectionWarning",
     "TimesMedian",
     "metrics",
     "recipes",

@@ -9,7 +9,3 @@ class KprobaWarning(UserWarning):
 
 class ConditionWarning(KprobaWarning):
     """A linear system was singular or nearly so; the message says what was done about it."""
-
-
-class SelectionWarning(KprobaWarning):
-    """The search for parameters could not be done as asked; the message says what was done instead."""
