@@ -42,7 +42,8 @@ def contenders(X, y, skip_grid: bool) -> dict:
         "svc_all_cores": lambda: svc(n_jobs=-1).fit(X, y),
     }
     if not skip_grid:
-        found["svc_grid"] = lambda: calibrated(tuned(X, y), X, y)
+        found["svc_grid"] = lambda: calibrated(tuned(X, y, None), X, y, None)
+        found["svc_grid_all_cores"] = lambda: calibrated(tuned(X, y), X, y)
     return found
 
 

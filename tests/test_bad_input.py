@@ -513,9 +513,8 @@ class TestAccepted:
         options = {"centers": centers, "random_state": 0}
         weighted = LSPC(**options).fit(X, Y, count)
         repeated = LSPC(**options).fit(np.repeat(X, count, axis=0), np.repeat(Y, count))
-        # the dual form (all rows as centres) is well conditioned; the sums of the others are not, for wide kernels
-        tolerance = 1e-7 if centers == "auto" else 2e-4
-        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=tolerance)
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-10)
+        np.testing.assert_allclose(np.repeat(weighted.loo_proba_, count, axis=0), repeated.loo_proba_, atol=1e-10)
 
     def test_duplicated_rows_with_other_labels(self):
         model = quick().fit(np.vstack([X, X]), np.concatenate([Y, 1 - Y]))

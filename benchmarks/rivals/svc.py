@@ -18,13 +18,13 @@ def fit(X, y, categorical):
     return Prepared(prepare, calibrated(tuned(Z, y), Z, y))
 
 
-def tuned(Z, y):
+def tuned(Z, y, n_jobs=-1):
     """The best of 20 settings; gammas are around one over the number of columns."""
     grid = {"svc__C": [0.1, 1, 10, 100], "svc__gamma": [f / Z.shape[1] for f in (0.1, 0.3, 1, 3, 10)]}
-    return GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3, n_jobs=-1).fit(Z, y).best_estimator_
+    return GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3, n_jobs=n_jobs).fit(Z, y).best_estimator_
 
 
-def calibrated(model, Z, y):
+def calibrated(model, Z, y, n_jobs=-1):
     """Sigmoids fitted on out-of-fold decisions; a class must have a row in every fold."""
     folds = int(min(5, np.unique(y, return_counts=True)[1].min()))
-    return CalibratedClassifierCV(model, ensemble=False, cv=folds, n_jobs=-1).fit(Z, y)
+    return CalibratedClassifierCV(model, ensemble=False, cv=folds, n_jobs=n_jobs).fit(Z, y)

@@ -24,7 +24,7 @@ from .solvers.dual import Dual
 from .solvers.eigen import EigenPath
 
 #: Features up to this size are kept from one ridge to the next; larger ones are computed again.
-KEEP_BYTES = 16 << 20
+KEEP_BYTES = 8 << 20
 
 
 class Group(NamedTuple):
@@ -219,8 +219,8 @@ class LeastSquares:
     def _featured(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
         """Batches with their features; those of a single batch of all rows are kept for the next ridge."""
         if rows is not self.rows or len(rows) * self.basis.n_centers * 8 > KEEP_BYTES:
-            # leverages need a copy of the features, in float64
-            return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows, copies=2))
+            # leverages need a copy of the features, in float64, beside two matrices and a factor
+            return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows, copies=4))
         return iter(self._kept_features)
 
     @cached_property

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..sweep import row_slices
-from .hashing import row_keys
+from .hashing import distinct, row_keys
 
 
 class Batch(NamedTuple):
@@ -94,6 +94,22 @@ class Rows:
         """The rows of ``index``."""
         parts = self.X[index], self.labels[index], self.weight[index]
         return Rows(*parts, self.n_classes, self.number[index], self.keys[index], self.unit[index])
+
+    def merged(self) -> tuple[Rows, np.ndarray]:
+        """Equal rows of equal label as one row of their summed weight, and the place of every row among these.
+
+        Rows of weight zero are left out; their place is −1. A sum over merged rows is the same to the last bit
+        whether a row was given three times or with weight three.
+        """
+        positive = np.flatnonzero(self.weight > 0)
+        first, group = distinct((self.keys ^ row_keys(np.column_stack([self.labels, self.unit])))[positive])
+        order = np.argsort(first)  # the order in which they were given
+        place = np.full(len(self), -1)
+        place[positive] = np.argsort(order)[group]
+        if len(first) == len(self):
+            return self, place
+        weight = np.bincount(place[positive], self.weight[positive])
+        return replace(self.take(positive[first[order]]), weight=weight), place
 
     def replace_inputs(self, X) -> Rows:
         """The same labels and weights with other inputs."""

@@ -36,19 +36,17 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     basis_: Basis
     coef_: np.ndarray
 
-    def _read_rows(self, X, y, sample_weight) -> Rows:
-        """Encode labels and weights of checked inputs; leave out rows of weight zero."""
+    def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
+        """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""
         self.classes_, labels = encode_labels(y)
         if len(labels) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
         weight = check_weights(sample_weight, X.shape[0])
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
-        rows = Rows.of(X, labels, weight, len(self.classes_), factor)
-        if not (rows.weight > 0).all():
-            rows = rows.take(np.flatnonzero(rows.weight > 0))
+        rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged()
         if not rows.is_multilabel and len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
-        return rows
+        return rows, place
 
     def _check_inputs(self, X, reset: bool):
         X = validate_data(

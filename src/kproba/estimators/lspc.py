@@ -163,8 +163,8 @@ class LSPC(KernelClassifier):
         """
         kernels = self._check_parameters()
         X = self._check_inputs(X, reset=True)
-        rows = self._read_rows(X, y, sample_weight)
-        self._check_against(rows)
+        rows, place = self._read_rows(X, y, sample_weight)
+        self._check_against(rows, n_given=np.count_nonzero(place >= 0))
         seed, record = self._seed(), SearchRecord()
         if self._is_precomputed:
             kernels = [Precomputed(training=X)]
@@ -187,7 +187,8 @@ class LSPC(KernelClassifier):
             if self.scaling_ is not scaling:
                 scaled = _scaled(rows, self.scaling_)
             best = self._settle(search, best, scaled)
-        self._store(best, X, rows, record)
+        self._store(best, rows, record)
+        self._store_leave_one_out(best.solution.held_out, X, place)
         return self
 
     def _pose(self, scaling, density: float, seed: int):
@@ -265,7 +266,7 @@ class LSPC(KernelClassifier):
         (solution,) = problem.path([ridge], loo=wanted)
         return Candidate(np.nan, problem.basis.kernel, solution, problem)
 
-    def _store(self, best: Candidate, X, rows: Rows, record: SearchRecord) -> None:
+    def _store(self, best: Candidate, rows: Rows, record: SearchRecord) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
         basis, solution = best.problem.basis, best.solution
         self._multilabel = rows.is_multilabel
@@ -277,15 +278,15 @@ class LSPC(KernelClassifier):
         self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
         self.link_ = fit_link(self.link, solution.held_out, rows)
         self.search_results_ = record.columns()
-        if solution.held_out is not None:
-            self._store_leave_one_out(solution.held_out, X, rows)
 
-    def _store_leave_one_out(self, held_out, X, rows: Rows) -> None:
-        scores = held_out
-        if len(rows) < X.shape[0]:  # rows of weight zero took no part: their scores are those of the model
-            scores = self._scores(X).astype(np.float64)
-            scores[rows.number] = held_out
-        self.loo_scores_ = scores[:, : rows.n_classes]
+    def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
+        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
+        if held_out is None:
+            return
+        scores, absent = held_out[place], np.flatnonzero(place < 0)
+        if len(absent):
+            scores[absent] = self._scores(X[absent])
+        self.loo_scores_ = scores[:, : len(self.classes_)]
         if self.link != "none":
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
@@ -339,11 +340,11 @@ class LSPC(KernelClassifier):
         _check_center_mode(self.centers)
         return kernels
 
-    def _check_against(self, rows: Rows) -> None:
+    def _check_against(self, rows: Rows, n_given: int) -> None:
         """Refuse parameters that do not fit the data."""
-        if isinstance(self.centers, int | np.integer) and self.centers > len(rows):
+        if isinstance(self.centers, int | np.integer) and self.centers > n_given:
             raise ValueError(
-                f"centers={self.centers} is more than the {len(rows)} rows of X that have a positive weight; "
+                f"centers={self.centers} is more than the {n_given} rows of X that have a positive weight; "
                 f"use centers='all' or a smaller number."
             )
         if not isinstance(self.centers, str | Integral | tuple):
