@@ -8,10 +8,10 @@ its own, and one decomposition of H serves them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -19,6 +19,7 @@ from scipy import linalg
 from .basis import Basis
 from .data.rows import Batch, Rows
 from .moments import Moments
+from .search import Solution
 from .solvers.cholesky import CholeskyPath
 from .solvers.dual import Dual
 from .solvers.eigen import EigenPath
@@ -42,14 +43,6 @@ class System(NamedTuple):
 
     def of_centers(self, phi: np.ndarray) -> np.ndarray:
         return phi if self.centers is None else phi[:, self.centers]
-
-
-class Solution(NamedTuple):
-    """A ridge λ, the scores (n, k) of rows that did not take part if asked for, and coefficients (b, k) on call."""
-
-    ridge: float
-    held_out: Any
-    coef: Callable[[], Any]
 
 
 @dataclass(frozen=True)

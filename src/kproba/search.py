@@ -6,16 +6,15 @@ is given, candidates are screened on few rows, the best are compared on more, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .basis import sample_rows, with_copies
+from .basis import Basis, sample_rows, with_copies
 from .data.rows import Rows
 from .kernels import Kernel, Radial
-from .least_squares import LeastSquares, Solution
 from .progress import Progress
 from .scaling import Scaling, relevance_weights
 from .selection import SearchRecord, TimesMedian, median_width, stratified_folds
@@ -48,13 +47,44 @@ RIDGE_ROWS = 2048
 RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
 
 
+class Solution(NamedTuple):
+    """A ridge λ, the scores (n, k) of rows that did not take part if asked for, and coefficients (b, k) on call.
+
+    ``intercept`` (k,) is the constant of models that have one.
+    """
+
+    ridge: float
+    held_out: Any
+    coef: Callable[[], Any]
+    intercept: Any = 0.0
+
+
+class Problem(Protocol):
+    """Rows and a basis with everything but the ridge: what a search compares."""
+
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def basis(self) -> Basis: ...
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge, with leave-one-out scores of all rows or of some."""
+
+    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+        """Held-out scores (n, k) of every ridge."""
+
+    def forget(self) -> None:
+        """Let go of large matrices."""
+
+
 class Candidate(NamedTuple):
     """A kernel with its width, the best of its ridges, and how it did."""
 
     loss: float
     kernel: Kernel
     solution: Solution
-    problem: LeastSquares
+    problem: Problem
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -68,19 +98,19 @@ class Candidate(NamedTuple):
         """The same with its coefficients computed, so that the matrices behind them can go."""
         ridge, held_out, coef = self.solution.ridge, self.solution.held_out, self.solution.coef()
         self.problem.forget()
-        return self._replace(solution=Solution(ridge, held_out, lambda: coef))
+        return self._replace(solution=Solution(ridge, held_out, lambda: coef, self.solution.intercept))
 
 
 @dataclass
 class Search:
     """What a search needs to know: how to pose a problem, how to judge it, and where to write it down.
 
-    ``pose(rows, kernel)`` makes the least-squares problem; ``judge(scores, rows)`` is the loss of held-out
+    ``pose(rows, kernel)`` makes the problem; ``judge(scores, rows)`` is the loss of held-out
     scores; ``ridges`` are the candidates, which may be thinned out and left only if they are not the user's own
     (``any_ridge``). ``density`` is the number of centres to the row.
     """
 
-    pose: Callable[[Rows, Kernel], LeastSquares]
+    pose: Callable[[Rows, Kernel], Problem]
     judge: Callable[[np.ndarray, Rows], float]
     ridges: Sequence[float]
     seed: int
@@ -181,7 +211,7 @@ class Search:
             best, scaling, rows = self._pick(tried), scaling.weighted(weights), weighted
         return best, scaling
 
-    def climb(self, problem: LeastSquares, start: float, max_steps: int = 4) -> Candidate:
+    def climb(self, problem: Problem, start: float, max_steps: int = 4) -> Candidate:
         """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably.
 
         Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some.

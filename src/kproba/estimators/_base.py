@@ -30,11 +30,15 @@ def _gives_probabilities(estimator) -> bool:
 class KernelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers: ``predict`` is always the argmax of ``predict_proba``.
 
-    A subclass sets ``basis_``, ``coef_``, ``link_`` and ``scaling_`` in ``fit``.
+    A subclass sets ``basis_``, ``coef_``, ``intercept_``, ``link_`` and ``scaling_`` in ``fit``.
     """
+
+    #: estimators that do not offer a choice of links have the softmax
+    link = "softmax"
 
     basis_: Basis
     coef_: np.ndarray
+    intercept_: np.ndarray | float
 
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
         """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""
@@ -81,13 +85,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _scores(self, X) -> np.ndarray:
-        """Raw scores Φθ (n, k): the least-squares estimates of the class posteriors."""
+        """Raw scores Φθ plus the constant, (n, k)."""
         check_is_fitted(self)
         X = self._check_inputs(X, reset=False)
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return self.basis_.scores(scaled, self.coef_).astype(X.dtype, copy=False)
+        return (self.basis_.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
 
     def decision_function(self, X) -> np.ndarray:
         """What the link decides by: its largest column is the predicted class.

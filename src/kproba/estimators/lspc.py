@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-
 import numpy as np
-from scipy import sparse
 
-from ..basis import Basis, Centers, all_centers, class_centers, sample_rows, subset_centers
+from ..basis import Basis
 from ..data.rows import Rows
-from ..kernels import Kernel, Precomputed, as_kernels
+from ..kernels import Kernel
 from ..least_squares import ClassSimilarity, LeastSquares
-from ..links import fit_link, in_blocks
-from ..progress import Progress
-from ..scaling import fit_scaling
-from ..search import FEWEST_CENTERS, Candidate, Search, subsample, width_candidates
-from ..selection import RIDGES, CalibratedLogLoss, SearchRecord, SquaredLoss, TimesMedian
-from ..sweep import n_workers
-from ._base import KernelClassifier, check_choice, check_link
-
-#: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
-#: the last number (measured in benchmarks/centers.py).
-ALL_ROWS, MOST_CENTERS, GROWTH = 2000, 4000, 1 / 12
-#: A grid of widths that the user gives is searched on at most this many distinct rows.
-GRID_ROWS = 2000
-#: Rows whose k(x, x) tell the size of a kernel without a width.
-UNIT_ROWS = 100
+from ..links import fit_link
+from ..search import Candidate
+from ..selection import RIDGES, CalibratedLogLoss, SearchRecord, SquaredLoss
+from ._base import check_choice, check_link
+from ._searched import SearchedClassifier
 
 
-class LSPC(KernelClassifier):
+class LSPC(SearchedClassifier):
     r"""Least-squares probabilistic classifier.
 
     Fits the class posteriors by regularised least squares in a kernel basis,
@@ -147,148 +134,16 @@ class LSPC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the classifier.
+    _ridge_grid = RIDGES
+    _solvers = ("auto", "cholesky", "eigen")
 
-        Parameters
-        ----------
-        X : array, frame or CSR matrix of shape (n, d)
-        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
-        sample_weight : array of shape (n,), optional
-            Weight of each row. An integer weight equals so many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        kernels = self._check_parameters()
-        X = self._check_inputs(X, reset=True)
-        rows, place = self._read_rows(X, y, sample_weight)
-        self._check_against(rows, n_given=np.count_nonzero(place >= 0))
-        seed, record = self._seed(), SearchRecord()
-        if self._is_precomputed:
-            kernels = [Precomputed(training=X)]
-        scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
-        scaled = _scaled(rows, scaling)
-        with Progress(self.verbose, title="LSPC") as progress:
-            density = self._density(rows)
-            search = Search(
-                pose=self._pose(scaling, density, seed),
-                judge=self._judge(rows),
-                ridges=self._ridges(kernels, scaled, seed),
-                any_ridge=isinstance(self.ridge, str),
-                density=density,
-                workers=n_workers(self.n_jobs),
-                seed=seed,
-                record=record,
-                progress=progress,
-            )
-            best, self.scaling_ = self._choose(search, kernels, scaled, scaling)
-            if self.scaling_ is not scaling:
-                scaled = _scaled(rows, self.scaling_)
-            best = self._settle(search, best, scaled)
-        self._store(best, rows, record)
-        self._store_leave_one_out(best.solution.held_out, X, place)
-        return self
-
-    def _pose(self, scaling, density: float, seed: int):
-        """How rows and a kernel become a least-squares problem, under this estimator's parameters."""
-        workers, similarity = n_workers(self.n_jobs), self._similarity()
-        given = None if isinstance(self.centers, str | Integral | tuple) else self._given_centers(scaling)
-
-        def pose(rows: Rows, kernel: Kernel) -> LeastSquares:
-            centers = Centers(given) if given is not None else self._choose_centers(rows, kernel, density, seed)
-            basis = Basis(kernel, *centers, workers=workers)
-            return LeastSquares(rows, basis, self._is_rkhs(), similarity, self.solver, self.link == "clip-parameters")
-
-        return pose
+    def _problem(self, rows: Rows, basis: Basis) -> LeastSquares:
+        similarity = self._similarity()
+        return LeastSquares(rows, basis, self._is_rkhs(), similarity, self.solver, self.link == "clip-parameters")
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""
         return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
-
-    def _choose_centers(self, rows: Rows, kernel: Kernel, density: float, seed: int) -> Centers:
-        """Centres of all rows, or of a sample of them: as many to the row there as in the whole problem."""
-        if isinstance(self.centers, tuple):
-            return class_centers(rows, kernel, self.centers[1], seed)
-        if self.centers == "class":
-            return class_centers(rows, kernel)
-        if self.centers == "all":
-            return all_centers(rows, kernel)
-        b = max(round(density * rows.n_distinct), FEWEST_CENTERS)
-        most = self.centers if isinstance(self.centers, Integral) else b
-        return subset_centers(rows, kernel, min(b, int(most)), seed)
-
-    def _density(self, rows: Rows) -> float:
-        """Centres to the distinct row."""
-        n = rows.n_distinct
-        if isinstance(self.centers, Integral):
-            return min(1.0, int(self.centers) / n)
-        if isinstance(self.centers, str):
-            return auto_centers(n) / n if self.centers == "auto" else 1.0
-        return 0.2  # given points, or some of each class: not all rows are centres
-
-    def _choose(self, search: Search, kernels: list[Kernel], rows: Rows, scaling):
-        """The best kernel, width and ridge, perhaps on some of the scaled rows, and the scaling that goes with them."""
-        widths = TimesMedian() if isinstance(self.width, str) and self.width == "auto" else self.width
-        widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
-        candidates = width_candidates(kernels, widths, rows, search.seed)
-        if len(candidates) == 1 and len(search.ridges) == 1:
-            return candidates[0], scaling
-        if self.selection == "cv":
-            return search.by_folds(subsample(rows, GRID_ROWS, search.seed), candidates, int(self.folds)), scaling
-        if self.width is widths or len(candidates) == 1:
-            return search.grid(subsample(rows, GRID_ROWS, search.seed), candidates)[0], scaling
-        given = not isinstance(self.centers, str | Integral | tuple)
-        relevance = self.scaling == "auto" and not given and not rows.is_sparse
-        return search.staged(rows, candidates, scaling, relevance)
-
-    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows) -> Candidate:
-        """The chosen kernel and width on all rows, with its ridge."""
-        if isinstance(best, Kernel):
-            return self._only(search, search.pose(rows, best), search.ridges[0])
-        if len(best.problem.rows) == len(rows) and best.solution.held_out is not None:
-            return best
-        problem = search.pose(rows, best.kernel)
-        if self.selection == "cv":
-            return self._only(search, problem, best.solution.ridge)
-        if not search.any_ridge:
-            return search.grid(rows, [best.kernel], "ridge")[0]
-        start = best.solution.ridge * np.sqrt(best.problem.rows.total_weight / rows.total_weight)
-        climbed = search.climb(problem, start)
-        if len(climbed.solution.held_out) == len(rows):
-            return climbed
-        return self._only(search, problem, climbed.solution.ridge)
-
-    def _only(self, search: Search, problem: LeastSquares, ridge: float) -> Candidate:
-        """One ridge and no comparison; leave-one-out only if somebody needs it."""
-        wanted = self.loo != "auto" or self.link in ("auto", "softmax") or len(search.record.entries) > 0
-        (solution,) = problem.path([ridge], loo=wanted)
-        return Candidate(np.nan, problem.basis.kernel, solution, problem)
-
-    def _store(self, best: Candidate, rows: Rows, record: SearchRecord) -> None:
-        """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
-        basis, solution = best.problem.basis, best.solution
-        self._multilabel = rows.is_multilabel
-        self.kernel_ = Precomputed() if self._is_precomputed else best.kernel
-        self.width_, self.ridge_ = best.kernel.width, float(solution.ridge)
-        self.penalty_ = "rkhs" if best.problem.rkhs else "parameters"
-        self.basis_ = Basis(self.kernel_, basis.centers, basis.owner, workers=basis.workers)
-        self.coef_ = solution.coef()
-        self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
-        self.link_ = fit_link(self.link, solution.held_out, rows)
-        self.search_results_ = record.columns()
-
-    def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
-        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
-        if held_out is None:
-            return
-        scores, absent = held_out[place], np.flatnonzero(place < 0)
-        if len(absent):
-            scores[absent] = self._scores(X[absent])
-        self.loo_scores_ = scores[:, : len(self.classes_)]
-        if self.link != "none":
-            self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
     def _judge(self, rows: Rows):
         """The loss that compares candidates: log-loss for the calibrated link, squared error for the papers'."""
@@ -298,129 +153,34 @@ class LSPC(KernelClassifier):
             return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
         return SquaredLoss(fit_link(self.link, None, rows).probabilities)
 
-    def _ridges(self, kernels: list[Kernel], rows: Rows, seed: int) -> list[float]:
-        """The user's ridges, or the default ones in units of the kernel, which is one where k(x, x) = 1."""
-        if not isinstance(self.ridge, str):
-            return [float(ridge) for ridge in np.atleast_1d(self.ridge)]
-        if kernels[0].has_width:
-            return list(RIDGES)
-        sample = rows.take(sample_rows(rows, UNIT_ROWS, seed))
-        points = sample.number if self._is_precomputed else sample.X
-        size = float(np.abs(np.diagonal(kernels[0](sample.X, points))).mean())
-        unit = size if self._is_rkhs() else size**2
-        return [ridge * (unit if unit > 0 else 1.0) for ridge in RIDGES]
+    @property
+    def _link_needs_scores(self) -> bool:
+        return self.link in ("auto", "softmax")
 
-    def _similarity(self) -> ClassSimilarity | None:
-        return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
+    def _fit_link(self, held_out, rows: Rows):
+        return fit_link(self.link, held_out, rows)
 
-    def _given_centers(self, scaling):
-        points = self.centers
-        if self._is_precomputed:
-            return np.asarray(points)
-        points = sparse.csr_array(points) if sparse.issparse(points) else np.asarray(points, dtype=np.float64)
-        return points if scaling is None else scaling(points)
+    def _store(self, best: Candidate, rows: Rows, record: SearchRecord) -> None:
+        super()._store(best, rows, record)
+        self.penalty_ = "rkhs" if self._is_rkhs() else "parameters"
+
+    def _ridge_unit(self, size: float) -> float:
+        return size if self._is_rkhs() else size**2
 
     def _check_parameters(self) -> list[Kernel]:
-        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
-        kernels = as_kernels(self.kernel)
         check_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
-        check_choice("selection", self.selection, ("loo", "cv"))
-        check_choice("solver", self.solver, ("auto", "cholesky", "eigen"))
-        check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
-        if not (isinstance(self.loo, bool | np.bool_) and self.loo) and self.loo != "auto":
-            raise ValueError(f"loo={self.loo!r} is not known; use 'auto' or True.")
-        if not isinstance(self.width, TimesMedian):
-            _check_positive("width", self.width, words=("auto", "median"))
-        _check_positive("ridge", self.ridge, words=("auto",))
-        if not isinstance(self.folds, int | np.integer) or isinstance(self.folds, bool) or self.folds < 2:
-            raise ValueError(f"folds={self.folds!r}: cross-validation needs a whole number of at least 2 folds.")
         if self.link == "clip-parameters" and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
-        _check_center_mode(self.centers)
-        return kernels
+        return super()._check_parameters()
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
-        """Refuse parameters that do not fit the data."""
-        if isinstance(self.centers, int | np.integer) and self.centers > n_given:
-            raise ValueError(
-                f"centers={self.centers} is more than the {n_given} rows of X that have a positive weight; "
-                f"use centers='all' or a smaller number."
-            )
-        if not isinstance(self.centers, str | Integral | tuple):
-            self._check_given_centers(rows)
+        super()._check_against(rows, n_given)
         if self.class_similarity is not None:
             _check_similarity(np.asarray(self.class_similarity), rows, self.centers)
 
-    def _check_given_centers(self, rows: Rows) -> None:
-        shape, d = np.shape(self.centers), rows.X.shape[1]
-        if not sparse.issparse(self.centers) and np.asarray(self.centers).dtype.kind not in "fiub":
-            raise TypeError("centers: given points must be numbers, one row for every centre.")
-        if self._is_precomputed:
-            index = np.asarray(self.centers)
-            if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
-                raise ValueError(
-                    f"centers: with kernel='precomputed' give column numbers below {d}, got {self.centers!r}."
-                )
-            return
-        if len(shape) != 2 or shape[1] != d or not shape[0]:
-            raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
-        values = self.centers.data if sparse.issparse(self.centers) else np.asarray(self.centers, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError("centers contains NaN or infinity; every coordinate must be a finite number.")
-
-
-def auto_centers(n: int) -> int:
-    """Centres of ``centers="auto"`` for n rows.
-
-    >>> [auto_centers(n) for n in (500, 2_000, 16_000, 10**6)]
-    [500, 2000, 2378, 3357]
-    """
-    return n if n <= ALL_ROWS else min(MOST_CENTERS, round(ALL_ROWS * (n / ALL_ROWS) ** GROWTH))
-
-
-def _scaled(rows: Rows, scaling) -> Rows:
-    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
-
-
-def _check_positive(name: str, value, words) -> None:
-    """A positive number, a non-empty sequence of them, or one of the words."""
-    allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
-    if isinstance(value, str):
-        if value not in words:
-            raise ValueError(f"{name}={value!r} is not known; {allowed}")
-        return
-    try:
-        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
-    if (
-        numbers.ndim > 1
-        or not numbers.size
-        or isinstance(value, bool)
-        or not (np.isfinite(numbers) & (numbers > 0)).all()
-    ):
-        raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
-
-
-def _check_center_mode(centers) -> None:
-    known = "'auto', 'all', 'class', ('class', number), a whole number, or an array of points"
-    if isinstance(centers, str):
-        if centers not in ("auto", "all", "class"):
-            raise ValueError(f"centers={centers!r} is not known; use {known}.")
-    elif (
-        centers is None
-        or isinstance(centers, bool)
-        or (isinstance(centers, Real) and not isinstance(centers, Integral))
-    ):
-        raise TypeError(f"centers must be {known}; got {centers!r}.")
-    elif isinstance(centers, Integral):
-        if int(centers) < 1:
-            raise ValueError(f"centers={centers}: at least one centre is needed.")
-    elif isinstance(centers, tuple) and (
-        len(centers) != 2 or centers[0] != "class" or not isinstance(centers[1], Integral) or centers[1] < 1
-    ):
-        raise ValueError(f"centers={centers!r} is not known; use {known}.")
+    def _similarity(self) -> ClassSimilarity | None:
+        return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
 
 
 def _check_similarity(L: np.ndarray, rows: Rows, centers) -> None:
