@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 
 def gaussian(X, Z, width):
@@ -83,3 +85,81 @@ def clip_link(scores):
         total = sum(rounded)
         out.append([r / total for r in rounded] if total > 0 else [1 / len(row)] * len(row))
     return np.array(out)
+
+
+def ivm_derivatives(phi, penalty, y, weight, rho, theta):
+    """2001 Eq. 7 and 9 with one column a class: objective, gradient and Hessian, row by row; θ is (a, c)."""
+    value = 0.5 * rho * np.sum(theta * (penalty @ theta))
+    gradient = rho * penalty @ theta
+    H = rho * np.kron(penalty, np.eye(theta.shape[1]))
+    for features, label, w in zip(phi, y, weight):
+        f = features @ theta
+        p = np.exp(f - f.max()) / np.exp(f - f.max()).sum()
+        value -= w * np.log(p[label])
+        gradient += w * np.outer(features, p - np.eye(len(p))[label])
+        H += w * np.kron(np.outer(features, features), np.diag(p) - np.outer(p, p))
+    return value, gradient, H
+
+
+def ivm_newton(phi, penalty, y, weight, rho, theta, steps):
+    """2001 Eq. 5; the classes' common direction makes the Hessian singular, and the least-norm step leaves it alone."""
+    for _ in range(steps):
+        _, gradient, H = ivm_derivatives(phi, penalty, y, weight, rho, theta)
+        theta = theta - np.linalg.lstsq(H, gradient.ravel(), rcond=1e-13)[0].reshape(theta.shape)
+    return theta, ivm_derivatives(phi, penalty, y, weight, rho, theta)[0]
+
+
+def ivm_features(K, S):
+    """A constant and the kernel columns of S; the constant is not penalised."""
+    penalty = np.zeros((len(S) + 1, len(S) + 1))
+    penalty[1:, 1:] = K[np.ix_(S, S)]
+    return np.column_stack([np.ones(len(K)), K[:, S]]), penalty
+
+
+def ivm_by_scipy(K, S, y, weight, rho):
+    """The minimum of the objective for given import points, by a general optimiser."""
+    phi, penalty = ivm_features(K, S)
+    shape = (phi.shape[1], y.max() + 1)
+
+    def objective(flat):
+        value, gradient, _ = ivm_derivatives(phi, penalty, y, weight, rho, flat.reshape(shape))
+        return value, gradient.ravel()
+
+    return minimize(objective, np.zeros(shape).ravel(), jac=True, method="BFGS", options={"gtol": 1e-9}).fun
+
+
+def ivm_candidates(K, S, y, weight, rho, steps):
+    """2001 B2 (many steps) and B2* (one step): each candidate in turn, from the fitted model of S."""
+    theta, _ = ivm_newton(*ivm_features(K, S), y, weight, rho, np.zeros((len(S) + 1, y.max() + 1)), 30)
+    start = np.vstack([theta, np.zeros(theta.shape[1])])
+    candidates = [row for row in range(len(K)) if row not in S]
+    return {row: ivm_newton(*ivm_features(K, [*S, row]), y, weight, rho, start, steps)[1] for row in candidates}
+
+
+def klr_objective(F, y, theta, K, ridge):
+    """Mean log-loss of scores F plus λ/2 Σ θᵀKθ (2001 Eq. 9, divided by n)."""
+    return np.mean(logsumexp(F, axis=1) - F[np.arange(len(y)), y]) + 0.5 * ridge * np.vdot(theta, K @ theta)
+
+
+def fitted_klr(Phi, K, y, ridge, own=None):
+    """The smallest value of that objective, by SciPy in coordinates where the penalty is the identity."""
+    n, c = len(y), y.max() + 1
+    blocks = [np.arange(len(K)) if own is None else np.flatnonzero(own[:, j]) for j in range(c)]
+    # K = RRᵀ with the directions of rounding errors left out: their scores are zero
+    values, vectors = zip(*(np.linalg.eigh(K[np.ix_(rows, rows)]) for rows in blocks))
+    keep = [v > 1e-13 * v.max() for v in values]
+    white = [Phi[:, rows] @ V[:, k] / np.sqrt(v[k]) for rows, v, V, k in zip(blocks, values, vectors, keep)]
+    ends = np.cumsum([w.shape[1] for w in white])
+
+    def value_and_gradient(x):
+        parts = np.split(x[:-c], ends[:-1])
+        F = np.column_stack([w @ part for w, part in zip(white, parts)]) + x[-c:]
+        P = np.exp(F - logsumexp(F, axis=1, keepdims=True))
+        R = (P - np.eye(c)[y]) / n
+        value = np.mean(logsumexp(F, axis=1) - F[np.arange(n), y]) + 0.5 * ridge * x[:-c] @ x[:-c]
+        return value, np.concatenate([*(w.T @ r for w, r in zip(white, R.T)), R.sum(axis=0)]) + ridge * np.append(
+            x[:-c], np.zeros(c)
+        )
+
+    options = {"maxiter": 50_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50}
+    return minimize(value_and_gradient, np.zeros(ends[-1] + c), jac=True, method="L-BFGS-B", options=options).fun

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kproba import LSPC, recipes
+from kproba import LSPC, KernelLogisticRegression, recipes
 
 ESTIMATORS = [
     LSPC(),
@@ -13,10 +13,14 @@ ESTIMATORS = [
     LSPC(penalty="parameters", solver="eigen", scaling="standard"),
     recipes.lspc_2010(),
     recipes.lspc_new_2011(),
+    KernelLogisticRegression(),
+    KernelLogisticRegression(solver="lbfgs", centers="class"),
+    KernelLogisticRegression(solver="sgd", tol=0.1, max_iter=1000, centers=5),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
+@pytest.mark.filterwarnings("ignore::kproba.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator_contract(estimator, check):
     check(estimator)

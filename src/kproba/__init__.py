@@ -1,8 +1,8 @@
 """Kernel classifiers whose probabilities you can trust."""
 
 from . import metrics, recipes
-from .estimators import LSPC
-from .exceptions import ConditionWarning, KprobaWarning
+from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression
+from .exceptions import ConditionWarning, ConvergenceWarning, KprobaWarning
 from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
 from .selection import TimesMedian
 
@@ -11,8 +11,11 @@ __version__ = "0.1.0"
 __all__ = [
     "LSPC",
     "ConditionWarning",
+    "ConvergenceWarning",
     "Gaussian",
+    "ImportVectorMachine",
     "Kernel",
+    "KernelLogisticRegression",
     "KprobaWarning",
     "Laplacian",
     "Linear",

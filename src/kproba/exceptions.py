@@ -9,3 +9,7 @@ class KprobaWarning(UserWarning):
 
 class ConditionWarning(KprobaWarning):
     """A linear system was singular or nearly so; the message says what was done about it."""
+
+
+class ConvergenceWarning(KprobaWarning):
+    """A fit ended before it had converged; the message says how far it came and what to do."""

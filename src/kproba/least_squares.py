@@ -105,12 +105,19 @@ class LeastSquares:
         held_out = [np.empty((len(self.rows), self.rows.n_targets)) for _ in ridges]
         for number in np.unique(fold):
             inside = np.flatnonzero(fold == number)
-            rest = self.moments - self.basis.moments(self.rows.take(inside))
-            paths = self._paths(rest, self._uses_eigen(len(ridges)))
-            for r, ridge in enumerate(ridges):
-                coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
-                held_out[r][inside] = self.basis.scores(self.rows.X[inside], coef)
+            for scores, found in zip(held_out, self.hold_out(inside, ridges)):
+                scores[inside] = found.held_out
         return held_out
+
+    has_cheap_loo = True
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions by the moments of all rows minus those of some, with the scores of these."""
+        rest = self.moments - self.basis.moments(self.rows.take(inside))
+        paths = self._paths(rest, self._uses_eigen(len(ridges)))
+        for ridge in ridges:
+            coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
+            yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
     def forget(self) -> None:
         """Let go of the matrices; they are computed again if they are asked for."""

@@ -54,6 +54,38 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Softmax:
+    """p = exp(f)/Σexp(f): scores that were fitted as logarithms of probabilities (2001 Eq. 7, textbook Eq. 28.1).
+
+    >>> import numpy as np
+    >>> Softmax().probabilities(np.array([[0.0, np.log(3.0)]])).round(2)
+    array([[0.25, 0.75]])
+    """
+
+    def decision(self, scores: np.ndarray) -> np.ndarray:
+        return scores
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return softmax(scores)
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """p = 1/(1 + exp(−f)) for each tag by itself: scores are log-odds.
+
+    >>> import numpy as np
+    >>> Sigmoid().probabilities(np.array([[0.0, np.log(3.0)]])).round(2)
+    array([[0.5 , 0.75]])
+    """
+
+    def decision(self, scores: np.ndarray) -> np.ndarray:
+        return scores
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return expit(scores)
+
+
+@dataclass(frozen=True)
 class CalibratedSoftmax:
     """p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), fitted on leave-one-out scores.
 

@@ -43,6 +43,8 @@ RELEVANCE_STEPS = 2
 GRADIENT_ROWS = 300
 #: The exact leave-one-out scores of this many rows choose the ridge when there are more.
 RIDGE_ROWS = 2048
+#: One part in so many judges the ridge where leave-one-out costs too much.
+HELD_OUT_PART = 5
 #: Half a decade: the first step of the ridge; a loss that falls by less than the second number is level.
 RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
 
@@ -50,13 +52,14 @@ RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
 class Solution(NamedTuple):
     """A ridge λ, the scores (n, k) of rows that did not take part if asked for, and coefficients (b, k) on call.
 
-    ``intercept`` (k,) is the constant of models that have one.
+    ``intercept`` (k,) is the constant of models that have one, ``n_iter`` the steps of those that take some.
     """
 
     ridge: float
     held_out: Any
     coef: Callable[[], Any]
     intercept: Any = 0.0
+    n_iter: int | None = None
 
 
 class Problem(Protocol):
@@ -73,6 +76,13 @@ class Problem(Protocol):
 
     def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
         """Held-out scores (n, k) of every ridge."""
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these."""
+
+    @property
+    def has_cheap_loo(self) -> bool:
+        """Whether leave-one-out scores cost no more than a solution or so."""
 
     def forget(self) -> None:
         """Let go of large matrices."""
@@ -96,9 +106,9 @@ class Candidate(NamedTuple):
 
     def settled(self) -> Candidate:
         """The same with its coefficients computed, so that the matrices behind them can go."""
-        ridge, held_out, coef = self.solution.ridge, self.solution.held_out, self.solution.coef()
+        coef = self.solution.coef()
         self.problem.forget()
-        return self._replace(solution=Solution(ridge, held_out, lambda: coef, self.solution.intercept))
+        return self._replace(solution=self.solution._replace(coef=lambda: coef))
 
 
 @dataclass
@@ -107,7 +117,9 @@ class Search:
 
     ``pose(rows, kernel)`` makes the problem; ``judge(scores, rows)`` is the loss of held-out
     scores; ``ridges`` are the candidates, which may be thinned out and left only if they are not the user's own
-    (``any_ridge``). ``density`` is the number of centres to the row.
+    (``any_ridge``). ``density`` is the number of centres to the row. Where
+    ``every_ridge_costs`` a fit, fewer are tried, and a path of them ends when so many in turn as ``patience`` says were
+    worse than the best.
     """
 
     pose: Callable[[Rows, Kernel], Problem]
@@ -119,11 +131,13 @@ class Search:
     workers: int = 1
     density: float = 1.0
     any_ridge: bool = True
+    every_ridge_costs: bool = False
+    patience: int | None = None
 
     @property
     def _is_costly(self) -> bool:
-        """Whether every ridge costs a factor, and may be left out."""
-        return self.density < 1.0 and self.any_ridge
+        """Whether every ridge costs a factor or a fit, and may be left out."""
+        return (self.density < 1.0 or self.every_ridge_costs) and self.any_ridge
 
     def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges: Sequence[float] | None = None) -> Candidate:
         """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
@@ -134,7 +148,9 @@ class Search:
             losses.append(self.judge(solution.held_out, rows))
             tried = Candidate(losses[-1], kernel, solution, problem)
             best = tried if best is None or tried.rank < best.rank else best
-        self.record.add(stage, kernel, ridges, losses, len(rows))
+            if self.any_ridge and self.patience and min(losses[-self.patience :]) > best.loss:
+                break
+        self.record.add(stage, kernel, ridges[: len(losses)], losses, len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
         assert best is not None  # there is at least one ridge
         return best.settled()
@@ -214,13 +230,17 @@ class Search:
     def climb(self, problem: Problem, start: float, max_steps: int = 4) -> Candidate:
         """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably.
 
-        Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some.
+        Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some. Where
+        these cost too much, a part of the rows is held out.
         """
         judged = judged_rows(problem.rows, self.seed)
+        apart = np.flatnonzero(stratified_folds(problem.rows, HELD_OUT_PART, self.seed) == 0)
+        judged = judged if problem.has_cheap_loo else apart
         rows = problem.rows if judged is None else problem.rows.take(judged)
 
         def at(ridge):
-            (solution,) = problem.path([ridge], loo_rows=judged)
+            cheap = problem.has_cheap_loo
+            (solution,) = problem.path([ridge], loo_rows=judged) if cheap else problem.hold_out(apart, [ridge])
             loss = self.judge(solution.held_out, rows)
             self.record.add("ridge", problem.basis.kernel, [ridge], [loss], len(problem.rows))
             self.progress.step("ridge")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .basis import sample_rows
 from .data.hashing import distinct, ranking
@@ -116,6 +117,17 @@ class CalibratedLogLoss:
             for slope in slopes:
                 odds = power * np.log(prior / (1.0 - prior)) + slope * rise
                 yield np.logaddexp(0.0, sign * odds).mean(axis=1)
+
+
+class LogLoss:
+    """Mean log-loss of scores that are logarithms of probabilities, or log-odds of tags."""
+
+    def __call__(self, scores: np.ndarray, rows: Rows) -> float:
+        if rows.is_multilabel:
+            loss = (np.logaddexp(0.0, scores) - rows.labels * scores).mean(axis=1)
+        else:
+            loss = logsumexp(scores, axis=1) - scores[np.arange(len(scores)), rows.labels]
+        return float(rows.weight @ loss / rows.total_weight)
 
 
 @dataclass(frozen=True)

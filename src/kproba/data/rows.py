@@ -95,18 +95,19 @@ class Rows:
         parts = self.X[index], self.labels[index], self.weight[index]
         return Rows(*parts, self.n_classes, self.number[index], self.keys[index], self.unit[index])
 
-    def merged(self) -> tuple[Rows, np.ndarray]:
+    def merged(self, by_key: bool = False) -> tuple[Rows, np.ndarray]:
         """Equal rows of equal label as one row of their summed weight, and the place of every row among these.
 
         Rows of weight zero are left out; their place is −1. A sum over merged rows is the same to the last bit
-        whether a row was given three times or with weight three.
+        whether a row was given three times or with weight three. They keep their order, or come in that of their
+        keys: then the order in which they were given changes no bit either.
         """
         positive = np.flatnonzero(self.weight > 0)
         first, group = distinct((self.keys ^ row_keys(np.column_stack([self.labels, self.unit])))[positive])
-        order = np.argsort(first)  # the order in which they were given
+        order = np.argsort(self.keys[positive[first]] if by_key else first, kind="stable")
         place = np.full(len(self), -1)
         place[positive] = np.argsort(order)[group]
-        if len(first) == len(self):
+        if len(first) == len(self) and not by_key:
             return self, place
         weight = np.bincount(place[positive], self.weight[positive])
         return replace(self.take(positive[first[order]]), weight=weight), place

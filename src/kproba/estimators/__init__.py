@@ -1,5 +1,7 @@
 """The published classifiers, one a file."""
 
+from .ivm import ImportVectorMachine
+from .klr import KernelLogisticRegression
 from .lspc import LSPC
 
-__all__ = ["LSPC"]
+__all__ = ["LSPC", "ImportVectorMachine", "KernelLogisticRegression"]

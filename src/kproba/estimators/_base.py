@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -35,6 +37,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     #: estimators that do not offer a choice of links have the softmax
     link = "softmax"
+    #: whether the fit iterates until a tolerance is met: then rows are put in an order of their own, so that rounding
+    #: errors, which such a fit magnifies, do not depend on the order in which they were given
+    _iterates = False
 
     basis_: Basis
     coef_: np.ndarray
@@ -47,7 +52,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
         weight = check_weights(sample_weight, X.shape[0])
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
-        rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged()
+        rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
         if not rows.is_multilabel and len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
         return rows, place
@@ -154,6 +159,18 @@ def check_choice(name: str, value, known) -> None:
     """Refuse a value that is not among the known ones, and list them."""
     if not any(value is k or (isinstance(value, str) and value == k) for k in known):
         raise ValueError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, known))}.")
+
+
+def check_fraction(name: str, value) -> None:
+    """Refuse what is not a number strictly between 0 and 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, both excluded.")
+
+
+def check_count(name: str, value) -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
 
 
 def check_link(link) -> None:

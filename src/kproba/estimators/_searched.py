@@ -43,11 +43,19 @@ class SearchedClassifier(KernelClassifier):
         """Whether the link is fitted on leave-one-out scores."""
         return False
 
-    def _problem(self, rows: Rows, basis: Basis) -> Problem:
+    def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         raise NotImplementedError
 
     def _judge(self, rows: Rows):
         raise NotImplementedError
+
+    def _search_options(self, rows: Rows) -> dict:
+        """How :class:`~kproba.search.Search` is to go about it, where that differs from its defaults."""
+        return {}
+
+    def _ridge_for_more_rows(self, ridge: float, few: float, many: float) -> float:
+        """Where to start on ``many`` rows from the ridge that was best for ``few``."""
+        return ridge * np.sqrt(few / many)
 
     def _fit_link(self, held_out, rows: Rows):
         raise NotImplementedError
@@ -87,6 +95,7 @@ class SearchedClassifier(KernelClassifier):
                 seed=seed,
                 record=record,
                 progress=progress,
+                **self._search_options(rows),
             )
             best, self.scaling_ = self._choose(search, kernels, scaled, scaling)
             if self.scaling_ is not scaling:
@@ -96,14 +105,14 @@ class SearchedClassifier(KernelClassifier):
         self._store_leave_one_out(best.solution.held_out, X, place)
         return self
 
-    def _pose(self, scaling, density: float, seed: int):
-        """How rows and a kernel become a problem, under this estimator's parameters."""
-        workers = n_workers(self.n_jobs)
+    def _pose(self, scaling, density: float, seed: int, problem=None):
+        """How rows and a kernel become a ``problem(rows, basis, seed)``, under this estimator's parameters."""
+        workers, problem = n_workers(self.n_jobs), problem or self._problem
         given = None if isinstance(self.centers, str | Integral | tuple) else self._given_centers(scaling)
 
         def pose(rows: Rows, kernel: Kernel) -> Problem:
             centers = Centers(given) if given is not None else self._choose_centers(rows, kernel, density, seed)
-            return self._problem(rows, Basis(kernel, *centers, workers=workers))
+            return problem(rows, Basis(kernel, *centers, workers=workers), seed)
 
         return pose
 
@@ -138,10 +147,18 @@ class SearchedClassifier(KernelClassifier):
         if self.selection == "cv":
             return search.by_folds(subsample(rows, GRID_ROWS, search.seed), candidates, int(self.folds)), scaling
         if self.width is widths or len(candidates) == 1:
-            return search.grid(subsample(rows, GRID_ROWS, search.seed), candidates)[0], scaling
+            return search.grid(subsample(rows, self._grid_rows(rows), search.seed), candidates)[0], scaling
         given = not isinstance(self.centers, str | Integral | tuple)
         relevance = self.scaling == "auto" and not given and not rows.is_sparse
-        return search.staged(rows, candidates, scaling, relevance)
+        return self._staged(search, rows, candidates, scaling, relevance)
+
+    def _staged(self, search: Search, rows: Rows, kernels: list[Kernel], scaling, relevance: bool):
+        """Where everything is to be chosen: the winner and its scaling."""
+        return search.staged(rows, kernels, scaling, relevance)
+
+    def _grid_rows(self, rows: Rows) -> int:
+        """Distinct rows on which a grid of widths is searched."""
+        return GRID_ROWS
 
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows) -> Candidate:
         """The chosen kernel and width on all rows, with its ridge."""
@@ -154,15 +171,16 @@ class SearchedClassifier(KernelClassifier):
             return self._only(search, problem, best.solution.ridge)
         if not search.any_ridge:
             return search.grid(rows, [best.kernel], "ridge")[0]
-        start = best.solution.ridge * np.sqrt(best.problem.rows.total_weight / rows.total_weight)
-        climbed = search.climb(problem, start)
+        few, many = best.problem.rows.total_weight, rows.total_weight
+        climbed = search.climb(problem, self._ridge_for_more_rows(best.solution.ridge, few, many))
         if len(climbed.solution.held_out) == len(rows):
             return climbed
         return self._only(search, problem, climbed.solution.ridge)
 
     def _only(self, search: Search, problem: Problem, ridge: float) -> Candidate:
         """One ridge and no comparison; leave-one-out only if somebody needs it."""
-        wanted = self.loo != "auto" or self._link_needs_scores or len(search.record.entries) > 0
+        free = len(search.record.entries) > 0 and problem.has_cheap_loo
+        wanted = self.loo != "auto" or self._link_needs_scores or free
         (solution,) = problem.path([ridge], loo=wanted)
         return Candidate(np.nan, problem.basis.kernel, solution, problem)
 
@@ -177,6 +195,8 @@ class SearchedClassifier(KernelClassifier):
         self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
         self.link_ = self._fit_link(solution.held_out, rows)
         self.search_results_ = record.columns()
+        if solution.n_iter is not None:
+            self.n_iter_ = solution.n_iter
 
     def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
         """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""

@@ -137,7 +137,7 @@ class LSPC(SearchedClassifier):
     _ridge_grid = RIDGES
     _solvers = ("auto", "cholesky", "eigen")
 
-    def _problem(self, rows: Rows, basis: Basis) -> LeastSquares:
+    def _problem(self, rows: Rows, basis: Basis, seed: int) -> LeastSquares:
         similarity = self._similarity()
         return LeastSquares(rows, basis, self._is_rkhs(), similarity, self.solver, self.link == "clip-parameters")
 

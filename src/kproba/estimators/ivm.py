@@ -1,0 +1,364 @@
+"""The import vector machine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..basis import Basis, sample_rows
+from ..data.labels import class_factors, encode_labels
+from ..data.rows import Rows
+from ..exceptions import ConvergenceWarning
+from ..import_vectors import (
+    SEARCHES,
+    Growth,
+    ImportModel,
+    PathPoint,
+    Pool,
+    Settings,
+    Task,
+    Tuning,
+    best_of,
+    follow,
+    tuning_split,
+)
+from ..kernels import Kernel, Precomputed, as_kernels
+from ..links import Sigmoid, Softmax, in_blocks
+from ..losses import Multinomial, Tags
+from ..progress import Progress
+from ..scaling import fit_scaling
+from ..search import subsample, width_candidates
+from ..selection import TimesMedian
+from ..sweep import map_independent, n_workers
+from ._base import KernelClassifier, check_choice, check_count, check_fraction
+from ._searched import UNIT_ROWS, _check_positive, _scaled
+
+#: 2001 Fig. 2: λ from e^10 down to e^-10.
+EXPONENTS_2001 = range(10, -11, -1)
+#: Kernels and widths are compared on at most this many distinct rows, with at most so many import points each.
+SCREEN_ROWS, SCREEN_POINTS = 1000, 50
+#: tol="auto": that of 2001 Sec. 3.3, and this many rows' share of the objective where it is less.
+TOL_2001, TOL_ROWS = 1e-3, 3.0
+#: max_points="auto": one point for so many distinct rows, but no fewer than the second number.
+ROWS_A_POINT, FEW_POINTS = 40, 50
+
+
+class _Run(NamedTuple):
+    """A path on some of the rows: the last model, the points of the path, and which rows it saw."""
+
+    model: ImportModel
+    points: list[PathPoint]
+    seen: np.ndarray
+    growth: Growth
+
+
+class ImportVectorMachine(KernelClassifier):
+    r"""Import vector machine: kernel logistic regression on a few import points.
+
+    Minimises, over the coefficients of the import points S and over S itself, which grows one row at a time,
+
+    .. math:: \frac1n\sum_i -\log p_{y_i}(x_i) + \frac{\lambda}{2}\sum_j \theta_j^\top K_{SS}\,\theta_j,
+        \qquad p(x) = \mathrm{softmax}\bigl(o + \textstyle\sum_{l \in S} \theta_l k(x, x_l)\bigr)
+
+    (2001 Eq. 6 and 9, with a constant o that is not penalised). The next point is the row that lowers the objective
+    most; no more are added once a point changes it by less than ``tol``. The probabilities are those of the model.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "auto", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
+"precomputed"}, callable or Kernel, default="gaussian"
+        ``"auto"`` lets the tuning rows choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
+        and returns the (n, b) kernel values; it must be symmetric and positive definite.
+    width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
+        Kernel width in scaled columns: chosen by the tuning rows among multiples of the median distance, set to that
+        distance, given, or chosen among those given.
+    ridge : "path", float or sequence of floats, default="path"
+        The λ above. ``"path"`` goes from e^10 to e^-10 in the units of 2001, which are n·λ/2, and ends early once
+        the tuning rows gain no more; several values are all run, from large to small. One value needs no tuning.
+    search : {"one-step", "exact"}, default="one-step"
+        How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2).
+    tol, lookback : float and int, default=1e-3 and 1
+        The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3).
+    max_points : int, optional
+        Most import points; a warning says if the search ended for that reason.
+    candidates : "auto", "all" or int, default="auto"
+        Rows that are looked at in every step: all distinct ones, or so many drawn afresh. ``"auto"`` takes all up to
+        2,000 and then a subset.
+    tuning_fraction : float, default=0.25
+        Share of the rows held back to choose λ and the width. The coefficients are fitted to all rows afterwards.
+    tuning_loss : {"log-loss", "error"}, default="log-loss"
+        What the tuning rows choose by; ``"error"`` is that of the paper.
+    scaling : {"auto", "robust", "standard", None}, default="auto"
+        How columns are scaled inside; ``"auto"`` is ``"robust"``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+    n_jobs : int, optional
+        Threads for distances and exponentials; None for all cores.
+    verbose : int, default=0
+        Show a progress bar (needs ``kproba[progress]``).
+    random_state : int, RandomState or None, default=None
+        Seed of the tuning rows and of the candidates.
+
+    Attributes
+    ----------
+    classes_ : array of classes, or of tag names or numbers.
+    import_indices_ : array (q,): the rows of X that are import points, in the order in which they were added.
+    centers_ : array (q, d): the import points, or their column numbers for a precomputed kernel.
+    coef_, intercept_ : arrays (q, n_classes) and (n_classes,).
+    kernel_, width_, ridge_ : what was chosen.
+    path_ : dict of columns ridge, objective (the sum that 2001 calls H), n_points, tuning_error, tuning_log_loss and
+        seconds, one entry for every λ.
+    growth_ : dict of columns ridge, n_points and objective: every step of the path.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row,
+        approximately, the import points kept.
+    n_iter_ : number of points that the search added, among them those of smaller ridges than the chosen one.
+    scaling_, basis_, link_ : the fitted parts.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    References
+    ----------
+    J. Zhu and T. Hastie (2001), Kernel logistic regression and the import vector machine.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kproba import ImportVectorMachine
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ImportVectorMachine(random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.95, len(clf.import_indices_) < 30
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        kernel="auto",
+        width="auto",
+        ridge="path",
+        search="one-step",
+        tol="auto",
+        lookback=1,
+        max_points="auto",
+        candidates="auto",
+        tuning_fraction=0.25,
+        tuning_loss="log-loss",
+        scaling="auto",
+        class_weight=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.width = width
+        self.ridge = ridge
+        self.search = search
+        self.tol = tol
+        self.lookback = lookback
+        self.max_points = max_points
+        self.candidates = candidates
+        self.tuning_fraction = tuning_fraction
+        self.tuning_loss = tuning_loss
+        self.scaling = scaling
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None, tuning=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array, frame or CSR matrix of shape (n, d)
+        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
+        sample_weight : array of shape (n,), optional
+            Weight of each row. An integer weight equals so many copies of the row.
+        tuning : pair (X, y), optional
+            Rows that choose λ and the width instead of a part of X; the model is then fitted to X alone.
+
+        Returns
+        -------
+        self
+        """
+        kernels = self._check_parameters()
+        X = self._check_inputs(X, reset=True)
+        rows, place = self._read_rows(X, y, sample_weight)
+        given = None if tuning is None else self._read_tuning(tuning, rows)
+        if self._is_precomputed:
+            kernels = [Precomputed(training=X)]
+        self.scaling_ = None if self._is_precomputed else fit_scaling(self.scaling, rows)
+        scaled = self._exact_rows(rows)
+        tuned_by = None if given is None else Tuning(self._exact_rows(given))
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            model, run = self._choose(kernels, scaled, tuned_by, self._seed(), progress)
+        self._store(model, run, rows)
+        self._store_leave_one_out(model, X, place)
+        return self
+
+    def _exact_rows(self, rows: Rows) -> Rows:
+        """Scaled rows in double precision: in single precision a kernel matrix may be indefinite."""
+        scaled = _scaled(rows, self.scaling_)
+        return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
+
+    def _choose(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
+        """The final model on all rows, and the path that chose it."""
+        kernel, run = self._choose_kernel(kernels, rows, given, seed, progress)
+        task = self._task(rows, kernel)
+        if np.ndim(self.ridge) == 0 and not isinstance(self.ridge, str):
+            run = self._run(rows, kernel, given, seed, progress, hold_back=False)
+            return run.model, run
+        run = self._run(rows, kernel, given, seed, progress) if run is None else run
+        best = best_of(run.points, self.tuning_loss)
+        q = best.n_points
+        chosen = run.seen[run.model.chosen[:q]]
+        ridge = best.ridge * rows.total_weight
+        return ImportModel(task, ridge, chosen, run.model.lower[:q, :q], best.beta).settle(), run
+
+    def _choose_kernel(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
+        """The kernel and width that do best on tuning rows, perhaps of a sample; its path if that was on all rows."""
+        widths = TimesMedian() if isinstance(self.width, str) and self.width == "auto" else self.width
+        widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
+        candidates = width_candidates(kernels, widths, rows, seed)
+        if len(candidates) == 1:
+            return candidates[0], None
+        few = subsample(rows, SCREEN_ROWS, seed)
+        most = None if few is rows else SCREEN_POINTS
+        runs = map_independent(
+            lambda kernel: self._run(few, kernel, given, seed, progress, most), candidates, n_workers(self.n_jobs)
+        )
+
+        def rank(c: int):
+            """Smaller is better: the loss and, where it is level to six digits, the wider kernel."""
+            best = best_of(runs[c].points, self.tuning_loss)
+            loss = best.tuning_error if self.tuning_loss == "error" else best.tuning_log_loss
+            return float(f"{loss:.6g}"), best.tuning_log_loss, -(candidates[c].width or 0.0)
+
+        best = min(range(len(runs)), key=rank)
+        return candidates[best], runs[best] if few is rows else None
+
+    def _run(self, rows, kernel, given, seed, progress, most=None, hold_back=True) -> _Run:
+        """A path of models on the rows less those that tune."""
+        index, tuning = np.arange(len(rows)), given
+        if given is None and hold_back:
+            index, held = tuning_split(rows, self.tuning_fraction, seed)
+            tuning = Tuning(rows.take(held))
+        task, growth = self._task(rows.take(index), kernel), Growth()
+        pool = Pool(task, self.candidates, seed)
+        is_default = isinstance(self.ridge, str)
+        model, points = follow(
+            task, pool, self._ridges(task, seed), self._settings(task.rows, most), tuning, is_default, growth, progress
+        )
+        return _Run(model, points, index, growth)
+
+    def _task(self, rows: Rows, kernel: Kernel) -> Task:
+        loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
+        return Task(rows, kernel, loss, n_workers(self.n_jobs))
+
+    def _settings(self, rows: Rows, most: int | None) -> Settings:
+        limits = [limit for limit in (self._limit(rows), most) if limit is not None]
+        tol = min(TOL_2001, TOL_ROWS / rows.total_weight) if isinstance(self.tol, str) else self.tol
+        return Settings(SEARCHES[self.search], tol, self.lookback, min(limits) if limits else None)
+
+    def _limit(self, rows: Rows) -> int | None:
+        if not isinstance(self.max_points, str):
+            return self.max_points
+        return max(FEW_POINTS, rows.n_distinct // ROWS_A_POINT)
+
+    def _ridges(self, task: Task, seed: int) -> list[float]:
+        """The user's ridges from large to small, or those of 2001 in units of the kernel.
+
+        2001 has λ before the sum over rows, and f = √2·U for two classes: its λ is nλ/2 here.
+        """
+        if not isinstance(self.ridge, str):
+            return sorted((float(ridge) for ridge in np.atleast_1d(self.ridge)), reverse=True)
+        sample = sample_rows(task.rows, UNIT_ROWS, seed)
+        size = float(np.abs(np.diagonal(task.columns(sample)[sample])).mean())
+        return [2.0 * np.exp(float(e)) * (size or 1.0) / task.rows.total_weight for e in EXPONENTS_2001]
+
+    def _store(self, model: ImportModel, run: _Run, rows: Rows) -> None:
+        """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
+        task, loss = model.task, model.task.loss
+        self._multilabel = rows.is_multilabel
+        self.kernel_ = Precomputed() if self._is_precomputed else task.kernel
+        self.width_, self.ridge_ = task.kernel.width, model.ridge / rows.total_weight
+        self.import_indices_ = rows.number[model.chosen]
+        self.centers_ = self.import_indices_ if self._is_precomputed else rows.X[model.chosen]
+        centers = self.centers_ if self.scaling_ is None else self.scaling_(self.centers_)
+        self.basis_ = Basis(self.kernel_, centers, workers=task.workers)
+        self.coef_, self.intercept_ = loss.scores(model.coef), loss.scores(model.beta[:1])[0]
+        self.link_ = Sigmoid() if rows.is_multilabel else Softmax()
+        names = ("ridge", "objective", "n_points", "tuning_error", "tuning_log_loss", "seconds")
+        self.path_ = {name: np.array([getattr(point, name) for point in run.points]) for name in names}
+        self.growth_ = run.growth.columns()
+        self.n_iter_ = len(run.model.chosen)
+        self._warn_if_cut(run.points)
+
+    def _warn_if_cut(self, points: Sequence[PathPoint]) -> None:
+        point = best_of(points, self.tuning_loss) if len(points) > 1 else points[0]
+        if point.is_cut and not _is_auto(self.max_points):
+            warnings.warn(
+                f"max_points={self.max_points} ended the search before the stopping rule did: the last change of the "
+                f"objective was {point.gain:.2g} of it, tol={self.tol}. Allow more points, or a larger tol or ridge.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _store_leave_one_out(self, model: ImportModel, X, place: np.ndarray) -> None:
+        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
+        scores, absent = model.task.loss.scores(model.leave_one_out())[place], np.flatnonzero(place < 0)
+        if len(absent):
+            scores[absent] = self._scores(X[absent])
+        self.loo_scores_, self.loo_proba_ = scores, in_blocks(self.link_.probabilities, scores)
+
+    def _read_tuning(self, tuning, rows: Rows) -> Rows:
+        """The user's tuning rows, with the class numbers of the training rows."""
+        if not isinstance(tuning, tuple | list) or len(tuning) != 2:
+            raise TypeError("tuning must be a pair (X, y) of rows and their classes.")
+        try:
+            X, (classes, labels) = self._check_inputs(tuning[0], reset=False), encode_labels(tuning[1])
+        except ValueError as error:
+            raise ValueError(f"tuning: {error}") from error
+        if X.shape[0] != len(labels):
+            raise ValueError(f"tuning: X has {X.shape[0]} rows but y has {len(labels)}.")
+        if labels.ndim != rows.labels.ndim or (rows.is_multilabel and labels.shape[1] != rows.n_classes):
+            raise ValueError(f"tuning: its y has shape {labels.shape}, which does not go with the training y.")
+        if not rows.is_multilabel:
+            labels = self._known_classes(classes)[labels]
+        factor = class_factors(self.class_weight, self.classes_, labels, np.ones(len(labels)))
+        return Rows.of(X, labels, np.ones(len(labels)), rows.n_classes, factor)
+
+    def _known_classes(self, classes: np.ndarray) -> np.ndarray:
+        """The numbers of the tuning set's classes: all that there are, and no others."""
+        unknown, absent = np.setdiff1d(classes, self.classes_), np.setdiff1d(self.classes_, classes)
+        if len(unknown):
+            raise ValueError(f"tuning: y has the class {unknown[0]!r}, which the training y does not have.")
+        if len(absent):
+            raise ValueError(f"tuning: y has no row of class {absent[0]!r}; every class needs a row to tune by.")
+        return np.searchsorted(self.classes_, classes)
+
+    def _check_parameters(self) -> list[Kernel]:
+        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
+        kernels = as_kernels(self.kernel)
+        check_choice("search", self.search, tuple(SEARCHES))
+        check_choice("tuning_loss", self.tuning_loss, ("log-loss", "error"))
+        check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
+        if not isinstance(self.width, TimesMedian):
+            _check_positive("width", self.width, words=("auto", "median"))
+        _check_positive("ridge", self.ridge, words=("path",))
+        if not _is_auto(self.tol):
+            check_fraction("tol", self.tol)
+        check_fraction("tuning_fraction", self.tuning_fraction)
+        check_count("lookback", self.lookback)
+        if self.max_points is not None and not _is_auto(self.max_points):
+            check_count("max_points", self.max_points)
+        if isinstance(self.candidates, str):
+            check_choice("candidates", self.candidates, ("auto", "all"))
+        else:
+            check_count("candidates", self.candidates)
+        return kernels
+
+
+def _is_auto(value) -> bool:
+    return isinstance(value, str) and value == "auto"

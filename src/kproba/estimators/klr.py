@@ -1,0 +1,189 @@
+"""Kernel logistic regression."""
+
+from __future__ import annotations
+
+from ..basis import Basis
+from ..data.rows import Rows
+from ..kernels import Kernel
+from ..least_squares import LeastSquares
+from ..likelihood import SOLVERS, Likelihood
+from ..links import Sigmoid, Softmax
+from ..search import Search, subsample
+from ..selection import RIDGES, CalibratedLogLoss, LogLoss
+from ._base import check_count, check_fraction
+from ._searched import GRID_ROWS, SearchedClassifier
+
+#: Decides on how many rows widths are compared: about a fifth of the operations of one leave-one-out there.
+SEARCH_FLOPS = 1e9
+#: Multiples of the width that is best for least squares; the likelihood often wants a wider kernel.
+WIDTH_FACTORS = (1.0, 2.0)
+
+
+class KernelLogisticRegression(SearchedClassifier):
+    r"""Kernel logistic regression.
+
+    Fits the class posteriors as the softmax of kernel expansions by maximum penalised likelihood,
+
+    .. math:: \min_{\theta, o} \frac{1}{n}\sum_i \Big(\log\sum_y e^{f_y(x_i)} - f_{y_i}(x_i)\Big)
+        + \frac{\lambda}{2} \sum_y \theta_y^\top K \theta_y, \qquad f_y(x) = o_y + \sum_l \theta_{ly} k(x, z_l)
+
+    (2001 Eq. 9, textbook Eq. 28.1). Approximate leave-one-out scores, one Newton step away from the solution, choose
+    kernel, width and ridge.
+
+    Parameters
+    ----------
+    kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
+"precomputed"}, callable or Kernel, default="auto"
+        ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
+        and returns the (n, b) kernel values.
+    width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
+        Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
+    ridge : "auto", float or sequence of floats, default="auto"
+        The λ above. The λ of 2001, which belongs to the sum over the rows, is nλ, and for two classes nλ/2.
+    centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
+        Basis points: all distinct rows (the full model), every class's own or so many of them, a subset spread over
+        the classes, or given points (the reduced model). ``"auto"`` takes all up to 2,000 rows, then a slowly
+        growing subset.
+    solver : {"auto", "newton", "lbfgs", "sgd"}, default="auto"
+        Newton's method (2001 Eq. 5; its systems by conjugate gradients where they are large), limited-memory BFGS
+        (2010 Sec. 3) or stochastic gradients (textbook Fig. 28.1), all from the least-squares solution. ``"auto"``
+        is ``"newton"``.
+    tol : float, default=1e-4
+        A fit has converged when less than this share of the objective is left to gain.
+    max_iter : int, default=100
+        Newton or quasi-Newton steps, or passes of stochastic gradients, at most; then a warning says what to do.
+    selection : {"loo", "cv"}, default="loo"
+        How candidates are compared: approximate leave-one-out, or cross-validation.
+    folds : int, default=5
+        Folds of ``selection="cv"``.
+    scaling : {"auto", "robust", "standard", None}, default="auto"
+        How columns are scaled inside. ``"auto"`` is ``"robust"`` and, where leave-one-out says that it helps,
+        weights columns by how much the model changes along them.
+    class_weight : dict, "balanced" or None, default=None
+        Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+    loo : {"auto", True}, default="auto"
+        Whether ``loo_scores_`` is computed also where the search does not need it.
+    n_jobs : int, optional
+        Threads for distances and exponentials; None for all cores.
+    verbose : int, default=0
+        Show a progress bar (needs ``kproba[progress]``).
+    random_state : int, RandomState or None, default=None
+        Seed of subsets of rows and centres, and of the order of rows in stochastic gradients.
+
+    Attributes
+    ----------
+    classes_ : array of classes, or of tag names or numbers.
+    kernel_, width_, ridge_ : what was chosen.
+    centers_ : array (b, d), or column numbers for a precomputed kernel.
+    coef_, intercept_ : arrays (b, n_classes) and (n_classes,); scores of a row sum to zero over the classes.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row, to
+        first order.
+    n_iter_ : int: the steps of the solver.
+    search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
+    scaling_, basis_, link_ : the fitted parts.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    References
+    ----------
+    J. Zhu, T. Hastie (2001), Kernel logistic regression and the import vector machine; G. C. Cawley, N. L. C. Talbot
+    (2008), Efficient approximate leave-one-out cross-validation for kernel logistic regression.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kproba import KernelLogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = KernelLogisticRegression(kernel="gaussian", width=2.0, ridge=1e-3).fit(X, y)
+    >>> clf.predict_proba(X[:1]).round(2)
+    array([[0.99, 0.01, 0.  ]])
+    """
+
+    _iterates = True
+    _ridge_grid = tuple(10.0**e for e in range(-1, -9, -1))
+    _solvers = ("auto", *SOLVERS)
+
+    def __init__(
+        self,
+        kernel="auto",
+        width="auto",
+        ridge="auto",
+        centers="auto",
+        solver="auto",
+        tol=1e-4,
+        max_iter=100,
+        selection="loo",
+        folds=5,
+        scaling="auto",
+        class_weight=None,
+        loo="auto",
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.width = width
+        self.ridge = ridge
+        self.centers = centers
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.selection = selection
+        self.folds = folds
+        self.scaling = scaling
+        self.class_weight = class_weight
+        self.loo = loo
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
+        solver = "newton" if self.solver == "auto" else self.solver
+        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed)
+
+    def _search_options(self, rows: Rows) -> dict:
+        return {"every_ridge_costs": True, "patience": 1}
+
+    def _grid_rows(self, rows: Rows) -> int:
+        """Leave-one-out among c classes takes some cn³ operations: fewer rows for more classes."""
+        return int(min(GRID_ROWS, (SEARCH_FLOPS / rows.n_classes) ** (1 / 3)))
+
+    def _staged(self, search: Search, rows: Rows, kernels: list[Kernel], scaling, relevance: bool):
+        """Kernel, width and relevance by least squares; then the likelihood has its say on width and ridge.
+
+        The least-squares problem has the same basis, and its leave-one-out is exact and far cheaper.
+        """
+        pose = self._pose(
+            scaling, search.density, search.seed, lambda rows, basis, seed: LeastSquares(rows, basis, True)
+        )
+        screening = Search(
+            pose,
+            CalibratedLogLoss(),
+            RIDGES,
+            search.seed,
+            search.record,
+            search.progress,
+            search.workers,
+            search.density,
+        )
+        found, weighted = screening.staged(rows, kernels, scaling, relevance)
+        if weighted is not scaling:
+            ratio = weighted.relevance / scaling.relevance
+            rows = rows.replace_inputs(rows.X * ratio.astype(rows.X.dtype))
+        few = subsample(rows, self._grid_rows(rows), search.seed)
+        widths = [found.kernel.with_width(found.kernel.width * factor) for factor in WIDTH_FACTORS]
+        return search.grid(few, widths, "likelihood")[0], weighted
+
+    def _ridge_for_more_rows(self, ridge: float, few: float, many: float) -> float:
+        """The penalty of the sum, nλ, is a prior for the scores: it stays what it is."""
+        return ridge * few / many
+
+    def _judge(self, rows: Rows):
+        return LogLoss()
+
+    def _fit_link(self, held_out, rows: Rows):
+        return Sigmoid() if rows.is_multilabel else Softmax()
+
+    def _check_parameters(self):
+        check_fraction("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        return super()._check_parameters()

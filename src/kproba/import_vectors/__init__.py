@@ -1,0 +1,23 @@
+"""Kernel logistic regression on a few rows that are chosen greedily: the algorithm of the 2001 paper, and nothing else.
+
+``model.py`` fits the coefficients for given import points, ``search.py`` finds the next point, ``path.py`` repeats
+both until the stopping rule holds, from large ridges to small ones.
+"""
+
+from .model import ImportModel, Task
+from .path import Growth, PathPoint, Settings, Tuning, best_of, follow, tuning_split
+from .search import SEARCHES, Pool
+
+__all__ = [
+    "SEARCHES",
+    "Growth",
+    "ImportModel",
+    "PathPoint",
+    "Pool",
+    "Settings",
+    "Task",
+    "Tuning",
+    "best_of",
+    "follow",
+    "tuning_split",
+]

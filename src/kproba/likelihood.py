@@ -1,0 +1,456 @@
+"""One basis, many ridges: kernel logistic regression and its approximate leave-one-out scores.
+
+The objective is Σ wᵢ·loss(Uᵢ) + ρ/2·tr(XᵀKX) with U = ΦX, ρ = nλ, and K the kernel matrix of the centres (2001
+Eqs 4 and 9). Φ carries a last column of ones, whose coefficients, the constant term, K leaves free. X has the columns
+that the loss works on (see :mod:`kproba.losses`); where classes have centres of their own, X is zero elsewhere.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from .basis import Basis
+from .data.rows import Rows
+from .exceptions import ConvergenceWarning
+from .losses import Multinomial, Tags
+from .moments import Moments
+from .search import Solution
+from .selection import stratified_folds
+from .solvers.cholesky import CholeskyFactor, factor
+from .solvers.lbfgs import lbfgs
+from .solvers.newton import Optimum, newton, search_ray
+from .solvers.sgd import sgd
+from .sweep import row_slices
+
+SOLVERS = {"newton": newton, "lbfgs": lbfgs, "sgd": sgd}
+#: Features up to this size are kept; larger ones are computed by every sweep.
+KEEP_BYTES = 1 << 30
+#: A kept block of features that is used twice while it is in the cache, and one that is solved for at once.
+BLOCK_BYTES, SOLVE_BYTES = 2 << 20, 8 << 20
+#: From this many numbers on, features for the direction of a step are kept in float32.
+LOW_PRECISION = 1 << 20
+#: A preconditioner takes no more rows to the centre than this.
+ROWS_TO_THE_CENTER = 2
+#: Operations that leave-one-out may take; beyond, folds stand in for it.
+LOO_FLOPS = 4e10
+#: So many of them.
+FOLDS = 5
+
+
+class Point(NamedTuple):
+    """Coefficients X (b + 1, k), columns U (n, k), probabilities, ρKX, and the objective there."""
+
+    X: np.ndarray
+    U: np.ndarray
+    P: np.ndarray
+    pull: np.ndarray
+    value: float
+
+
+class Design:
+    """Φ (n, b + 1) of the rows, its last column ones: kept where it fits, computed by every sweep where not."""
+
+    def __init__(self, rows: Rows, basis: Basis):
+        self.rows, self.basis, self.n_columns = rows, basis, basis.n_centers + 1
+        self._kept = self._all() if 8 * len(rows) * self.n_columns <= KEEP_BYTES else None
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows, some at a time, with their features."""
+        if self._kept is not None:
+            for where in row_slices(len(self._kept), 8 * self.n_columns, BLOCK_BYTES):
+                yield where, self._kept[where]
+        else:
+            for batch in self.basis.batches(self.rows):
+                yield batch.where, self.of(batch.X)
+
+    def of(self, X) -> np.ndarray:
+        features = self.basis(X)
+        return np.hstack([features, np.ones((len(features), 1), features.dtype)])
+
+    def columns(self, X: np.ndarray) -> np.ndarray:
+        """U = ΦX (n, k)."""
+        if self._kept is not None:
+            return self._kept @ X
+        return self.basis.scores(self.rows.X, X[:-1]) + X[-1]
+
+    def adjoint(self, R: np.ndarray) -> np.ndarray:
+        """ΦᵀR (b + 1, k)."""
+        if self._kept is not None:
+            return self._kept.T @ R
+        return sum(phi.T @ R[where] for where, phi in self.blocks())
+
+    def gram(self, weight: np.ndarray) -> np.ndarray:
+        """The lower triangle of Σ wφφᵀ."""
+        total, used = Moments.zeros(self.n_columns, 0), np.flatnonzero(weight)
+        for some in row_slices(len(used), 8 * self.n_columns):
+            phi = self.some(used[some])
+            total.add(phi, np.empty((len(phi), 0)), weight[used[some]])
+        return total.H
+
+    def solved(self, factor: CholeskyFactor) -> np.ndarray | None:
+        """ψ = L⁻¹φ of every row where Φ is kept; in float32 where that saves time."""
+        if self._kept is None:
+            return None
+        psi = np.empty(self._kept.shape, dtype=np.float32 if self._kept.size > LOW_PRECISION else np.float64)
+        for where in row_slices(len(psi), 8 * self.n_columns, SOLVE_BYTES):
+            half = np.array(self._kept[where].T, order="F")
+            psi[where] = linalg.blas.dtrsm(1.0, factor.lower, half, lower=1, overwrite_b=1).T
+        return psi
+
+    def some(self, rows) -> np.ndarray:
+        """The features of some rows."""
+        return self.of(self.rows.X[rows]) if self._kept is None else self._kept[rows]
+
+    def _all(self) -> np.ndarray:
+        features = np.empty((len(self.rows), self.n_columns))
+        features[:, -1] = 1.0
+        for batch in self.basis.batches(self.rows):
+            features[batch.where, :-1] = self.basis(batch.X)
+        return features
+
+
+@dataclass(frozen=True)
+class Preconditioner:
+    """Least-squares factors LLᵀ = Σ wφφᵀ + ρK: one that all columns share, or one a column for its own centres.
+
+    In the coordinates Z = LᵀX the Hessian is I + Σ(W − w)⊗ψψᵀ with ψ = L⁻¹φ, near the identity as long as the weights
+    are near the curvature. Where ``psi`` (n, b + 1) can be kept, a product needs nothing else: neither K nor a solve.
+    """
+
+    factors: list[CholeskyFactor]
+    own: list[np.ndarray] | None
+    weight: np.ndarray
+    design: Design
+
+    @cached_property
+    def psi(self) -> np.ndarray | None:
+        return self.design.solved(self.factors[0]) if self.own is None else None
+
+    def solve(self, G: np.ndarray) -> np.ndarray:
+        return self._apply(lambda f, g: f.solve(g), G)
+
+    def half(self, Z: np.ndarray) -> np.ndarray:
+        """L⁻ᵀZ."""
+        return self._apply(lambda f, z: linalg.solve_triangular(f.lower, z, lower=True, trans="T"), Z)
+
+    def half_transposed(self, G: np.ndarray) -> np.ndarray:
+        """L⁻¹G."""
+        return self._apply(lambda f, g: linalg.solve_triangular(f.lower, g, lower=True), G)
+
+    def _apply(self, solve, G):
+        if self.own is None:
+            return solve(self.factors[0], G)
+        out = np.zeros_like(G)
+        for column, (own, each) in enumerate(zip(self.own, self.factors)):
+            out[own, column] = solve(each, G[own, column])
+        return out
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The penalised likelihood at one ρ: what the solvers minimise."""
+
+    design: Design
+    loss: Multinomial | Tags
+    gram: np.ndarray
+    rho: float
+    own: list[np.ndarray] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.design.rows)
+
+    def zero(self) -> Point:
+        return self.at(np.zeros((self.design.n_columns, self.loss.n_columns)))
+
+    def at(self, X: np.ndarray) -> Point:
+        rows, U = self.design.rows, self.design.columns(X)
+        loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
+        pull = self._pull(X)
+        return Point(X, U, P, pull, loss + 0.5 * float(np.vdot(X, pull)))
+
+    def gradient(self, point: Point) -> np.ndarray:
+        rows = self.design.rows
+        residual = self.loss.residual(point.P, rows.labels) * rows.weight[:, None]
+        return self._owned(self.design.adjoint(residual) + point.pull)
+
+    def gradient_of_rows(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """An unbiased estimate of the gradient from some rows drawn at random."""
+        rows, phi, share = self.design.rows, self.design.some(index), len(index) / self.n_rows
+        _, P = self.loss.evaluate(phi @ X, rows.labels[index], rows.weight[index])
+        residual = self.loss.residual(P, rows.labels[index]) * rows.weight[index, None]
+        return self._owned(phi.T @ residual / share + self._pull(X))
+
+    def hessian_product(self, point: Point, V: np.ndarray) -> np.ndarray:
+        """The Hessian at the point applied to V, by one sweep."""
+        product, weight = self._pull(V), self.design.rows.weight[:, None]
+        for where, phi in self.design.blocks():
+            product += phi.T @ (self.loss.bend(point.P[where], phi @ V) * weight[where])
+        return self._owned(product)
+
+    def turned_product(self, point: Point, factor: Preconditioner, V: np.ndarray) -> np.ndarray:
+        """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ: the direction of a step needs no more."""
+        if factor.psi is None:
+            return factor.half_transposed(self.hessian_product(point, factor.half(V)))
+        product, low = V.copy(), V.astype(factor.psi.dtype)
+        weight, taken = self.design.rows.weight[:, None], factor.weight[:, None]
+        for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
+            psi = factor.psi[where]
+            U = psi @ low
+            bent = self.loss.bend(point.P[where], U) * weight[where] - taken[where] * U
+            product += psi.T @ bent.astype(psi.dtype, copy=False)
+        return product
+
+    def preconditioner(self, point: Point, weight: np.ndarray | None = None) -> Preconditioner:
+        """Least-squares factors with the mean curvature of some rows, or given weights, as their weights."""
+        if weight is None:
+            weight = np.maximum(self.loss.mean_curvature(point.P), 1e-8) * self.design.rows.weight * self._thinned
+        H = self.design.gram(weight)
+        if self.own is not None:
+            blocks = [np.ix_(own, own) for own in self.own]
+            factors = [factor(H[block], self.gram[block], self.rho) for block in blocks]
+            return Preconditioner(factors, self.own, weight, self.design)
+        return Preconditioner([factor(H, self.gram, self.rho)], None, weight, self.design)
+
+    @cached_property
+    def _thinned(self) -> np.ndarray:
+        """Factors of the rows' weights when every so-manyth row stands for all: some rows to the centre are enough."""
+        every = max(1, self.n_rows // (ROWS_TO_THE_CENTER * self.design.n_columns))
+        return np.where(np.arange(self.n_rows) % every == 0, float(every), 0.0)
+
+    def ray(self, point: Point, direction: np.ndarray):
+        """A function of t: the point X + tD with the slope and the bend of the objective there."""
+        rows, turned, pull = self.design.rows, self.design.columns(direction), self._pull(direction)
+        cross, square = float(np.vdot(direction, point.pull)), float(np.vdot(direction, pull))
+        base = 0.5 * float(np.vdot(point.X, point.pull))
+
+        def at(t: float):
+            U = point.U + t * turned
+            loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
+            value = loss + base + t * cross + 0.5 * t * t * square
+            slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), turned))
+            bend = float(rows.weight @ np.einsum("ij,ij->i", self.loss.bend(P, turned), turned))
+            moved = Point(point.X + t * direction, U, P, point.pull + t * pull, value)
+            return moved, slope + cross + t * square, bend + square
+
+        return at
+
+    def _pull(self, X: np.ndarray) -> np.ndarray:
+        return self.rho * (self.gram @ X)
+
+    def _owned(self, G: np.ndarray) -> np.ndarray:
+        return G if self.own is None else G * self._free
+
+    @cached_property
+    def _free(self) -> np.ndarray:
+        """Which coefficients (b + 1, k) exist."""
+        free = np.full((self.design.n_columns, self.loss.n_columns), self.own is None)
+        for column, own in enumerate(self.own or ()):
+            free[own, column] = True
+        return free
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Rows and basis of a kernel logistic regression: everything but the ridge."""
+
+    rows: Rows
+    basis: Basis
+    solver: str = "newton"
+    tol: float = 1e-4
+    max_iter: int = 100
+    seed: int = 0
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
+        """The solution for every ridge λ in the order given, each from where the one before stopped."""
+        point = start
+        for ridge in ridges:
+            objective = self._objective(ridge)
+            found = self._solve(objective, point)
+            point = found.point
+            held_out = self._held_out(objective, point, loo_rows) if loo else None
+            X = self.loss.scores(point.X)
+            yield Solution(ridge, held_out, partial(np.copy, X[:-1]), X[-1], found.n_iter)
+
+    @property
+    def has_cheap_loo(self) -> bool:
+        """Whether leave-one-out costs no more than a fit or so: always for two classes and for tags."""
+        n, b, c = float(len(self.rows)), self.basis.n_centers, self.rows.n_classes
+        is_simple = self.rows.is_multilabel or (c == 2 and self.basis.owner is None)
+        return is_simple or c * (2 * n * b * b + 3 * n * n * b + n**3) <= LOO_FLOPS
+
+    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+        """Held-out scores (n, c) of every ridge; ``fold`` numbers the fold of every row."""
+        held_out = [np.empty((len(self.rows), self.rows.n_classes)) for _ in ridges]
+        for number in np.unique(fold):
+            inside = np.flatnonzero(fold == number)
+            for scores, found in zip(held_out, self.hold_out(inside, ridges)):
+                scores[inside] = found.held_out
+        return held_out
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
+        """Solutions without some rows, and the scores of these."""
+        rest = replace(self, rows=self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)))
+        for solution in rest.path(ridges, loo=False, start=start):
+            scores = self.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
+            yield solution._replace(held_out=scores)
+
+    def forget(self) -> None:
+        """Let go of the features and the kernel matrix."""
+        for name in ("_design", "_gram"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def loss(self) -> Multinomial | Tags:
+        if self.rows.is_multilabel:
+            return Tags(self.rows.n_classes)
+        return Multinomial(self.rows.n_classes, contrast=self.basis.owner is None)
+
+    @cached_property
+    def _design(self) -> Design:
+        return Design(self.rows, self.basis)
+
+    @cached_property
+    def _gram(self) -> np.ndarray:
+        """K of the centres, bordered by zeros for the constant."""
+        b = self.basis.n_centers
+        gram = np.zeros((b + 1, b + 1))
+        gram[:b, :b] = self.basis.gram()
+        return gram
+
+    def _held_out(self, objective: Objective, point: Point, rows) -> np.ndarray:
+        """Scores of all rows or of some by models without them."""
+        if self.has_cheap_loo:
+            return leave_one_out(objective, point, np.arange(len(self.rows)) if rows is None else rows)
+        ridge, out = objective.rho / self.rows.total_weight, np.empty((len(self.rows), self.rows.n_classes))
+        fold = stratified_folds(self.rows, FOLDS, self.seed)
+        for inside in (np.flatnonzero(fold == number) for number in range(FOLDS)):
+            (found,) = self.hold_out(inside, [ridge], start=point)
+            out[inside] = found.held_out
+        return out if rows is None else out[rows]
+
+    def _objective(self, ridge: float) -> Objective:
+        owner, k, own = self.basis.owner, self.loss.n_columns, None
+        if owner is not None:
+            own = [np.append(np.flatnonzero(owner == y), len(owner)) for y in range(k)]
+        return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own)
+
+    def _solve(self, objective: Objective, start: Point | None) -> Optimum:
+        start = self._least_squares(objective) if start is None else objective.at(start.X)
+        options = {"seed": self.seed} if self.solver == "sgd" else {}
+        found = SOLVERS[self.solver](objective, start, self.tol, self.max_iter, **options)
+        if not found.converged:
+            warnings.warn(
+                f"Kernel logistic regression did not converge in max_iter={self.max_iter} steps of "
+                f"solver={self.solver!r} at ridge={objective.rho / self.rows.total_weight:.3g}; raise max_iter, tol or "
+                f"the ridge, or use solver='newton'.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return found
+
+    def _least_squares(self, objective: Objective) -> Point:
+        """Where solvers start: LSPC's direction, as far along as the likelihood rises.
+
+        At zero all rows have the same curvature, and one step is a least-squares fit of the centred targets.
+        """
+        zero = objective.zero()
+        gradient = objective.gradient(zero)
+        direction = -objective.preconditioner(zero).solve(gradient)
+        return search_ray(objective, zero, direction, -float(np.vdot(gradient, direction)))
+
+
+def leave_one_out(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
+    """Scores of rows by the models without them, after one Newton step from the model with all (Cawley, Talbot 2008).
+
+    Without u of row i the step is u₋ᵢ = uᵢ + (I − uAᵢWᵢ)⁻¹Aᵢ·u·rᵢ, where Wᵢ and rᵢ are the row's curvature and
+    residual and Aᵢ = (I⊗φᵢ)ᵀ(Hessian)⁻¹(I⊗φᵢ), a matrix over the columns.
+    """
+    data, loss = objective.design.rows, objective.loss
+    scores = loss.scores(point.U[rows])
+    spread, plain = _spread(objective, point, rows), _plain(loss)
+    P, labels, unit = point.P[rows], data.labels[rows], data.unit[rows]
+    taken = spread * unit[:, None, None]
+    system = np.eye(plain.n_columns) - taken @ plain.curvature(P)
+    moved = np.linalg.solve(system, taken @ plain.residual(P, labels)[:, :, None])[:, :, 0]
+    return scores + plain.scores(moved)
+
+
+def _plain(loss):
+    """The loss in columns without the direction that changes nothing."""
+    return Multinomial(loss.c) if isinstance(loss, Multinomial) else loss
+
+
+def _spread(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
+    """Aᵢ of some rows (m, k, k): how far each column moves for a unit of residual."""
+    if isinstance(objective.loss, Tags):
+        return _spread_of_tags(objective, point, rows)
+    two = objective.own is None and objective.loss.n_columns == 1
+    return (_spread_of_two if two else _spread_of_classes)(objective, point, rows)
+
+
+def _spread_of_two(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
+    """Two classes have one column, and its curvature is the weight of the row."""
+    weight = np.maximum(objective.loss.mean_curvature(point.P), 1e-12) * objective.design.rows.weight
+    shared, _ = _class_factor(objective, 0, weight)
+    return shared.leverage(objective.design.some(rows))[:, None, None]
+
+
+def _spread_of_tags(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
+    """Tags do not know of each other: one factor a tag."""
+    design, weight = objective.design, np.maximum(2.0 * point.P * (1.0 - point.P), 1e-12)
+    out = np.zeros((len(rows), weight.shape[1], weight.shape[1]))
+    for tag, column in enumerate(weight.T):
+        lower, own = _class_factor(objective, tag, column * design.rows.weight)
+        out[:, tag, tag] = lower.leverage(design.some(rows)[:, own])
+    return out
+
+
+def _spread_of_classes(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
+    """The exact Aᵢ of exclusive classes, without the Hessian of all unknowns.
+
+    The Hessian is G − ΨΨᵀ: G is block-diagonal with G_j = Σᵢ p_ijφᵢφᵢᵀ + ρK, and column i of Ψ stacks p_ijφᵢ. By
+    Woodbury its inverse is G⁻¹ + G⁻¹Ψ(I − ΨᵀG⁻¹Ψ)⁻¹ΨᵀG⁻¹, and I − ΨᵀG⁻¹Ψ is only n × n.
+    """
+    root, P = np.sqrt(objective.design.rows.weight), point.P
+    n, c = P.shape
+    inner = np.outer(root, root / (root @ root))  # holds the one direction in which nothing changes
+    inner.flat[:: n + 1] += 1.0
+    halves = [_half_features(objective, j, P[:, j]) for j in range(c)]  # L⁻¹φ with LLᵀ = G_j
+    for j, half in enumerate(halves):
+        scaled = half * (P[:, j] * root)
+        inner -= scaled.T @ scaled
+    lower = factor(inner, None, 1e-10).lower
+    cross, own = np.empty((len(rows), c, n)), np.empty((len(rows), c))
+    for j, half in enumerate(halves):
+        image = (half * (P[:, j] * root)).T @ half[:, rows]
+        cross[:, j] = linalg.solve_triangular(lower, image, lower=True, check_finite=False).T
+        own[:, j] = np.einsum("ij,ij->j", half[:, rows], half[:, rows])
+    spread = cross @ cross.transpose(0, 2, 1)
+    np.einsum("ijj->ij", spread)[:] += own
+    turn = _plain(objective.loss).columns(np.eye(c))
+    return turn.T @ spread @ turn
+
+
+def _half_features(objective: Objective, j: int, p: np.ndarray) -> np.ndarray:
+    """L⁻¹φ of all rows (b, n), where LLᵀ = Σ wpφφᵀ + ρK of the centres that class j has."""
+    design = objective.design
+    lower, own = _class_factor(objective, j, np.maximum(p, 1e-12) * design.rows.weight)
+    phi = design.some(slice(None))[:, own]
+    return linalg.solve_triangular(lower.lower, phi.T, lower=True, check_finite=False)
+
+
+def _class_factor(objective: Objective, j: int, weight: np.ndarray) -> tuple[CholeskyFactor, Any]:
+    """The factor of Σ wφφᵀ + ρK over the centres that column j has, and which these are."""
+    H, K = objective.design.gram(weight), objective.gram
+    if objective.own is None:
+        return factor(H, K, objective.rho), slice(None)
+    own = objective.own[j]
+    return factor(H[np.ix_(own, own)], K[np.ix_(own, own)], objective.rho), own
