@@ -9,7 +9,6 @@ import sys
 import warnings
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -18,42 +17,29 @@ from kproba import KernelLogisticRegression
 
 from . import results
 from .letter import load_letter
+from .rivals.plain_klr import MOST_STEPS, gaussian, log_loss_and_slope, minimised
 
 ROWS, CENTERS, WIDTH, RIDGE = 4000, 1000, 3.0, 3e-5
 NOTE = (
     "Fits with given width and ridge on standardised rows, kernel matrices included. Objective: mean log-loss plus "
     "λ/2 Σ θᵀKθ on the training rows, constants free. nystroem: Nystroem + LogisticRegression(lbfgs) on the same "
     "centres, with default tolerance and iterations enough for it. plain: L-BFGS on the coefficients themselves from "
-    "zero, as the 2010 paper trains it, with SciPy's default tolerances. Medians of interleaved repeats."
+    f"zero, as the 2010 paper trains it, {MOST_STEPS} steps at most. Medians of interleaved repeats."
 )
-
-
-def gaussian(X, Z, width=WIDTH) -> np.ndarray:
-    squares = np.square(X).sum(axis=1)[:, None] - 2.0 * X @ Z.T + np.square(Z).sum(axis=1)
-    return np.exp(np.minimum(-squares / (2.0 * width**2), 0.0))
-
-
-def log_loss_terms(F, labels):
-    """Mean log-loss of scores, and its derivative by the scores."""
-    F = F - F.max(axis=1, keepdims=True)
-    P = np.exp(F)
-    total = P.sum(axis=1, keepdims=True)
-    loss = np.mean(np.log(total[:, 0]) - F[np.arange(len(F)), labels])
-    P /= total
-    P[np.arange(len(F)), labels] -= 1.0
-    return loss, P / len(F)
 
 
 def objective(F, labels, norm: float) -> float:
     """Mean log-loss of the scores plus the penalty of functions with this squared norm."""
-    return float(log_loss_terms(F, labels)[0] + 0.5 * RIDGE * norm)
+    return log_loss_and_slope(F, labels)[0] + 0.5 * RIDGE * float(norm)
 
 
 def kproba(X, labels, Z, solver="auto", **more):
     model = KernelLogisticRegression(
         kernel="gaussian", width=WIDTH, ridge=RIDGE, centers=Z, scaling=None, solver=solver, **more
     ).fit(X, labels)
-    return lambda: objective(model.decision_function(X), labels, np.vdot(model.coef_, gaussian(Z, Z) @ model.coef_))
+    return lambda: objective(
+        model.decision_function(X), labels, np.vdot(model.coef_, gaussian(Z, Z, WIDTH) @ model.coef_)
+    )
 
 
 def nystroem(X, labels, Z):
@@ -64,18 +50,8 @@ def nystroem(X, labels, Z):
     return lambda: objective(model.decision_function(Phi), labels, np.vdot(model.coef_, model.coef_))
 
 
-def plain(X, labels, Z, max_iter=20_000):
-    """L-BFGS on the coefficients, preconditioned by nothing."""
-    Phi, K, c = gaussian(X, Z), gaussian(Z, Z), labels.max() + 1
-
-    def value_and_gradient(x):
-        theta, constant = x[:-c].reshape(len(Z), c), x[-c:]
-        loss, R = log_loss_terms(Phi @ theta + constant, labels)
-        pull = RIDGE * (K @ theta)
-        return loss + 0.5 * np.vdot(theta, pull), np.concatenate([(Phi.T @ R + pull).ravel(), R.sum(axis=0)])
-
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter}
-    found = minimize(value_and_gradient, np.zeros((len(Z) + 1) * c), jac=True, method="L-BFGS-B", options=options)
+def plain(X, labels, Z):
+    found = minimised(gaussian(X, Z, WIDTH), gaussian(Z, Z, WIDTH), labels, RIDGE)
     return lambda: float(found.fun)
 
 

@@ -27,6 +27,8 @@ STYLES = {
     "LSPC-new": {"color": "#0072B2", "linestyle": "-.", "marker": "s"},
     "LSPC'": {"color": "#CC79A7", "linestyle": ":", "marker": "v"},
     "LSPC() default": {"color": "#009E73", "linestyle": (0, (5, 1)), "marker": "D"},
+    "KLR": {"color": "#CC79A7", "linestyle": "-", "marker": "^"},
+    "KLR, plain L-BFGS": {"color": "#7F7F7F", "linestyle": ":", "marker": "x"},
 }
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73")
 CLASS_MARKERS = ("o", "s", "^")

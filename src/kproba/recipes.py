@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from .estimators import LSPC
+from .estimators import LSPC, KernelLogisticRegression
 from .selection import RIDGES_2010, WIDTHS_2010, TimesMedian
 
 _PAPERS = {
     "kernel": "gaussian",
     "width": TimesMedian(WIDTHS_2010),
     "ridge": RIDGES_2010,
-    "penalty": "parameters",
     "scaling": "standard",
     "selection": "cv",
     "folds": 2,
@@ -22,7 +21,7 @@ def lspc_2010(**changes) -> LSPC:
     >>> lspc_2010(random_state=0).centers
     'class'
     """
-    return LSPC(**{**_PAPERS, "centers": "class", "link": "clip", **changes})
+    return LSPC(**{**_PAPERS, "penalty": "parameters", "centers": "class", "link": "clip", **changes})
 
 
 def lspc_full_2010(**changes) -> LSPC:
@@ -31,7 +30,7 @@ def lspc_full_2010(**changes) -> LSPC:
     >>> lspc_full_2010().centers
     'all'
     """
-    return LSPC(**{**_PAPERS, "centers": "all", "link": "clip", **changes})
+    return LSPC(**{**_PAPERS, "penalty": "parameters", "centers": "all", "link": "clip", **changes})
 
 
 def lspc_new_2011(**changes) -> LSPC:
@@ -50,3 +49,12 @@ def lspc_2011(**changes) -> LSPC:
     'clip-parameters'
     """
     return lspc_full_2010(**{"link": "clip-parameters", **changes})
+
+
+def klr_2010(**changes) -> KernelLogisticRegression:
+    """Kernel logistic regression as 2010 compares with it: all samples as centres, the same grid and folds.
+
+    >>> klr_2010().centers
+    'all'
+    """
+    return KernelLogisticRegression(**{**_PAPERS, "centers": "all", **changes})
