@@ -13,7 +13,7 @@ from pathlib import Path
 from . import results, rivals
 from .tables_quality import table as means_table
 
-PAGES = ("README.md", "docs/benchmarks.md")
+PAGES = ("README.md", "docs/benchmarks.md", "docs/klr.md", "docs/ivm.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
@@ -110,7 +110,65 @@ def centers(payload: dict) -> str:
     return markdown(["set", "centres", "log-loss", "error", "fit, s"], rows)
 
 
-RENDERERS = {f.__name__: f for f in (quality, letter, fit_floor, predict_floor, memory, centers)}
+def klr_letter(payload: dict) -> str:
+    names = {
+        "kproba": 'KernelLogisticRegression(solver="newton")',
+        "kproba lbfgs": 'the same, solver="lbfgs"',
+        "nystroem": "Nystroem + LogisticRegression",
+        "plain": "plain L-BFGS on the coefficients",
+    }
+    rows = [
+        [
+            label,
+            f"{payload['objectives'][key]:.6f}",
+            _seconds(payload["seconds"][key]),
+            f"{payload['time_ratios'][key]:.2f}",
+        ]
+        for key, label in names.items()
+    ]
+    return markdown(["same centres, width and penalty", "objective", "fit, s", "Newton's time over it"], rows)
+
+
+def klr_loo(payload: dict) -> str:
+    rows = []
+    for key, cell in payload["cells"].items():
+        name, multiple = key.split("/")
+        percents = [f"{100 * cell[part]:.1f} %" for part in ("difference_at_best", "chosen_excess")]
+        largest = f"{100 * cell['differences'][2]:.1f} %"
+        rows.append([f"{name}, {multiple} × median", str(cell["classes"]), largest, *percents])
+    header = ["200 rows", "classes", "off at λ = 0.01", "off at the best λ", "cost of the λ it chooses"]
+    return markdown(header, rows)
+
+
+def ivm_svc(payload: dict) -> str:
+    names = {"kproba": "ImportVectorMachine()", "svc_all_cores": "svc C=10, n_jobs=-1"}
+    rows = []
+    for name, found in payload["sets"].items():
+        for key, cell in found["cells"].items():
+            losses = [f"{cell['log_loss']:.3f}", f"{cell['error']:.4f}", f"{cell['points']:,}"]
+            times = [_seconds(cell["fit_seconds"]), f"{1000 * cell['predict_seconds']:.0f}"]
+            rows.append([f"{name} ({found['train']:,}): {names.get(key, key)}", *losses, *times])
+    return markdown(["", "log-loss", "error", "points", "fit, s", "predict, ms"], rows)
+
+
+def ivm_search(payload: dict) -> str:
+    """The worst and the mean of the twenty problems, the subsets of candidates, and the exponents of the cost."""
+    rows = [
+        ["one-step over exact search, 20 problems: objective, worst", f"{100 * payload['worst_excess']:+.2f} %"],
+        ["the same, mean", f"{100 * payload['mean_excess']:+.2f} %"],
+        ["the same, time (median)", f"{payload['median_time_ratio']:.2f}"],
+    ]
+    for size, cell in payload["candidates"].items():
+        rows.append([f"{size} candidates a step: objective over that of all", f"{100 * cell['excess']:+.2f} %"])
+    for key, label in (("cost_all_candidates", "all candidates"), ("cost_subset", "200 candidates")):
+        cost = payload[key]
+        exponents = f"n^{cost['exponent_of_n']:.2f}·q^{cost['exponent_of_q']:.2f}"
+        rows.append([f"time of a one-step search, {label}", exponents])
+    return markdown(["search", "measured"], rows)
+
+
+TABLES = (quality, letter, fit_floor, predict_floor, memory, centers, klr_letter, klr_loo, ivm_svc, ivm_search)
+RENDERERS = {f.__name__: f for f in TABLES}
 
 
 def render(text: str, folder: Path | str = results.RESULTS) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import sys
 import time
 
-from experiments import results, size_2010, toy_2010, toy_2011
+from experiments import ivm_2001, results, size_2010, toy_2010, toy_2011
 
 #: In the order of their running time.
-EXPERIMENTS = {"toy_2010": toy_2010.main, "toy_2011": toy_2011.main, "size_2010": size_2010.main}
+EXPERIMENTS = {
+    "ivm_2001": ivm_2001.main,
+    "toy_2010": toy_2010.main,
+    "toy_2011": toy_2011.main,
+    "size_2010": size_2010.main,
+}
 
 
 def main(argv=None) -> None:

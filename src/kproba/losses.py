@@ -77,9 +77,12 @@ class Multinomial:
         T = self._turn
         turned = P @ T
         if self.n_columns == 1:
-            return (P @ T**2 - turned**2)[:, :, None]
-        diagonal = (P @ np.einsum("jk,jl->jkl", T, T).reshape(self.c, -1)).reshape(len(P), *[T.shape[1]] * 2)
-        return diagonal - turned[:, :, None] * turned[:, None, :]
+            return np.maximum(P @ T**2 - turned**2, 0.0)[:, :, None]
+        out = (P @ np.einsum("jk,jl->jkl", T, T).reshape(self.c, -1)).reshape(len(P), *[T.shape[1]] * 2)
+        out -= turned[:, :, None] * turned[:, None, :]
+        diagonal = np.einsum("ijj->ij", out)
+        np.maximum(diagonal, 0.0, out=diagonal)  # rounding may leave less than nothing of a sure class
+        return out
 
     def mean_curvature(self, P) -> np.ndarray:
         """The mean (n,) of the diagonal of the curvature: tr(diag p − ppᵀ)/k."""

@@ -103,6 +103,25 @@ def three_classes_textbook(n: int = 90, random_state=None) -> Toy:
     return _draw(conditionals, np.full(3, 1 / 3), [n // 3] * 3, check_random_state(random_state))
 
 
+def mixtures_2001(n_per_class: int = 100, n_classes: int = 2, means=None, random_state=None) -> Toy:
+    """Classes that are mixtures of ten small Gaussians in the plane (2001 Sec. 4, Figs 2–4).
+
+    The ten means of a class are drawn around a point of its own, (1, 0), (0, 1) or (−1, −1); rows are drawn around
+    them with variance 1/5. Given ``means`` (n_classes, m, 2) are used instead.
+
+    >>> toy = mixtures_2001(n_per_class=50, n_classes=3, random_state=0)
+    >>> toy.X.shape, toy.posterior(toy.X).shape
+    ((150, 2), (150, 3))
+    """
+    random = check_random_state(random_state)
+    if means is None:
+        around = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])[:n_classes]
+        means = around[:, None] + random.standard_normal((n_classes, 10, 2))
+    conditionals = tuple(_mixture(each, np.full_like(each, 0.2)) for each in np.asarray(means, dtype=float))
+    c = len(conditionals)
+    return _draw(conditionals, np.full(c, 1.0 / c), [n_per_class] * c, random)
+
+
 def _mixture(means, variances=None) -> Mixture:
     """Equally weighted Gaussians, of unit variance unless variances are given."""
     means = np.array(means)
