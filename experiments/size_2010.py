@@ -22,12 +22,12 @@ from experiments import results
 from kproba import LSPC, recipes
 from kproba.data.real import load
 
-#: A method is one entry: a name, and how to make an unfitted classifier from a seed.
+#: A method is one entry: a name, and how to make an unfitted classifier for n rows from a seed.
 METHODS = {
-    "LSPC": lambda seed: recipes.lspc_2010(random_state=seed, n_jobs=1),
-    "LSPC(full)": lambda seed: recipes.lspc_full_2010(random_state=seed, n_jobs=1),
-    "LSPC() default": lambda seed: LSPC(random_state=seed, n_jobs=1),
-    "KLR": lambda seed: recipes.klr_2010(random_state=seed, n_jobs=1),
+    "LSPC": lambda n, seed: recipes.lspc_2010(random_state=seed, n_jobs=1),
+    "LSPC(full)": lambda n, seed: recipes.lspc_full_2010(random_state=seed, n_jobs=1),
+    "LSPC() default": lambda n, seed: LSPC(random_state=seed, n_jobs=1),
+    "KLR": lambda n, seed: recipes.klr_2010(n, random_state=seed, n_jobs=1),
 }
 #: The same model trained as in the paper, with what was chosen for KLR.
 PLAIN = "KLR, plain L-BFGS"
@@ -119,7 +119,7 @@ def run_point(pool: Pool, n: int, c: int, options) -> dict:
         for number, (X, y, X_test, y_test) in enumerate(draws):
             if not number or options.choose == "every":
                 start = time.process_time()
-                frozen = Frozen.of(make(options.seed + number).fit(X, y))
+                frozen = Frozen.of(make(len(y), options.seed + number).fit(X, y))
                 searches.append(time.process_time() - start)
             trained.append(train(frozen.model, frozen.inputs(X), y, frozen.inputs(X_test), y_test))
         point["methods"][name] = summary(trained) | {

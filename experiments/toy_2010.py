@@ -20,6 +20,7 @@ METHODS = {
     "LSPC": lambda seed: recipes.lspc_2010(random_state=seed),
     "LSPC(full)": lambda seed: recipes.lspc_full_2010(random_state=seed),
     "LSPC() default": lambda seed: LSPC(random_state=seed),
+    "KLR": lambda seed: recipes.klr_2010(200, random_state=seed),
 }
 NEAR, FAR = 5.0, 10.0
 FAR_POINTS = ((10.0, 10.0), (-10.0, 10.0), (100.0, 100.0))

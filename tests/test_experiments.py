@@ -37,7 +37,7 @@ def test_toy_2010(toy_2010):
     check_stamp(content)
     assert {p.name for p in toy_2010.glob("*.png")} == {f"toy_2010_fig{k}.png" for k in (4, 5, 6)}
     methods = {name: {key: v["mean"] for key, v in row.items()} for name, row in content["methods"].items()}
-    assert set(methods) == {"truth", "LSPC", "LSPC(full)", "LSPC() default"}
+    assert set(methods) == {"truth", "LSPC", "LSPC(full)", "LSPC() default", "KLR"}
     for row in methods.values():
         assert row["squared_error_to_truth"] < 0.06
         assert row["error_percent"] < methods["truth"]["error_percent"] + 4.0
@@ -103,10 +103,26 @@ def test_size_2010_freezes_what_was_chosen(experiment, letters):
     size_2010 = experiment("size_2010")
     X, y, X_test, _ = size_2010.Pool("letter", letters).draw(n=80, c=4, seed=0)
     for make in size_2010.METHODS.values():
-        chosen = make(0).fit(X, y)
+        chosen = make(len(y), 0).fit(X, y)
         frozen = size_2010.Frozen.of(chosen)
         again = frozen.model.fit(frozen.inputs(X), y).predict_proba(frozen.inputs(X_test))
         np.testing.assert_allclose(again, chosen.predict_proba(X_test), atol=1e-6)
+
+
+def test_ivm_2001(experiment, tmp_path):
+    """The textbook's mixture stands in by one of its kind: rows, and the means that they are drawn around."""
+    from kproba.data.toys import mixtures_2001
+
+    toy = mixtures_2001(n_per_class=100, random_state=0)
+    means = np.concatenate([each.means for each in toy.conditionals])
+    np.savez(tmp_path / "esl_mixture.npz", X=toy.X, y=toy.y, means=means)
+    experiment("ivm_2001").main(["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path)])
+    content = json.loads((tmp_path / "ivm_2001.json").read_text())
+    check_stamp(content)
+    assert content["two_classes"]["test_error"] < content["two_classes"]["bayes_error"] + 0.08
+    assert content["two_classes"]["import_points"] < content["svm"]["support_vectors"]
+    assert content["three_classes"]["test_error"] < content["three_classes"]["bayes_error"] + 0.1
+    assert {p.name for p in tmp_path.glob("*.png")} == {f"ivm_fig{k}.png" for k in (2, 3, 4)}
 
 
 def test_run_hands_the_options_on(experiment, monkeypatch):

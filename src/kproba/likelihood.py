@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -19,6 +19,7 @@ from scipy import linalg
 from .basis import Basis
 from .data.rows import Rows
 from .exceptions import ConvergenceWarning
+from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
 from .moments import Moments
 from .search import Solution
@@ -365,92 +366,3 @@ class Likelihood:
         gradient = objective.gradient(zero)
         direction = -objective.preconditioner(zero).solve(gradient)
         return search_ray(objective, zero, direction, -float(np.vdot(gradient, direction)))
-
-
-def leave_one_out(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
-    """Scores of rows by the models without them, after one Newton step from the model with all (Cawley, Talbot 2008).
-
-    Without u of row i the step is u₋ᵢ = uᵢ + (I − uAᵢWᵢ)⁻¹Aᵢ·u·rᵢ, where Wᵢ and rᵢ are the row's curvature and
-    residual and Aᵢ = (I⊗φᵢ)ᵀ(Hessian)⁻¹(I⊗φᵢ), a matrix over the columns.
-    """
-    data, loss = objective.design.rows, objective.loss
-    scores = loss.scores(point.U[rows])
-    spread, plain = _spread(objective, point, rows), _plain(loss)
-    P, labels, unit = point.P[rows], data.labels[rows], data.unit[rows]
-    taken = spread * unit[:, None, None]
-    system = np.eye(plain.n_columns) - taken @ plain.curvature(P)
-    moved = np.linalg.solve(system, taken @ plain.residual(P, labels)[:, :, None])[:, :, 0]
-    return scores + plain.scores(moved)
-
-
-def _plain(loss):
-    """The loss in columns without the direction that changes nothing."""
-    return Multinomial(loss.c) if isinstance(loss, Multinomial) else loss
-
-
-def _spread(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
-    """Aᵢ of some rows (m, k, k): how far each column moves for a unit of residual."""
-    if isinstance(objective.loss, Tags):
-        return _spread_of_tags(objective, point, rows)
-    two = objective.own is None and objective.loss.n_columns == 1
-    return (_spread_of_two if two else _spread_of_classes)(objective, point, rows)
-
-
-def _spread_of_two(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
-    """Two classes have one column, and its curvature is the weight of the row."""
-    weight = np.maximum(objective.loss.mean_curvature(point.P), 1e-12) * objective.design.rows.weight
-    shared, _ = _class_factor(objective, 0, weight)
-    return shared.leverage(objective.design.some(rows))[:, None, None]
-
-
-def _spread_of_tags(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
-    """Tags do not know of each other: one factor a tag."""
-    design, weight = objective.design, np.maximum(2.0 * point.P * (1.0 - point.P), 1e-12)
-    out = np.zeros((len(rows), weight.shape[1], weight.shape[1]))
-    for tag, column in enumerate(weight.T):
-        lower, own = _class_factor(objective, tag, column * design.rows.weight)
-        out[:, tag, tag] = lower.leverage(design.some(rows)[:, own])
-    return out
-
-
-def _spread_of_classes(objective: Objective, point: Point, rows: np.ndarray) -> np.ndarray:
-    """The exact Aᵢ of exclusive classes, without the Hessian of all unknowns.
-
-    The Hessian is G − ΨΨᵀ: G is block-diagonal with G_j = Σᵢ p_ijφᵢφᵢᵀ + ρK, and column i of Ψ stacks p_ijφᵢ. By
-    Woodbury its inverse is G⁻¹ + G⁻¹Ψ(I − ΨᵀG⁻¹Ψ)⁻¹ΨᵀG⁻¹, and I − ΨᵀG⁻¹Ψ is only n × n.
-    """
-    root, P = np.sqrt(objective.design.rows.weight), point.P
-    n, c = P.shape
-    inner = np.outer(root, root / (root @ root))  # holds the one direction in which nothing changes
-    inner.flat[:: n + 1] += 1.0
-    halves = [_half_features(objective, j, P[:, j]) for j in range(c)]  # L⁻¹φ with LLᵀ = G_j
-    for j, half in enumerate(halves):
-        scaled = half * (P[:, j] * root)
-        inner -= scaled.T @ scaled
-    lower = factor(inner, None, 1e-10).lower
-    cross, own = np.empty((len(rows), c, n)), np.empty((len(rows), c))
-    for j, half in enumerate(halves):
-        image = (half * (P[:, j] * root)).T @ half[:, rows]
-        cross[:, j] = linalg.solve_triangular(lower, image, lower=True, check_finite=False).T
-        own[:, j] = np.einsum("ij,ij->j", half[:, rows], half[:, rows])
-    spread = cross @ cross.transpose(0, 2, 1)
-    np.einsum("ijj->ij", spread)[:] += own
-    turn = _plain(objective.loss).columns(np.eye(c))
-    return turn.T @ spread @ turn
-
-
-def _half_features(objective: Objective, j: int, p: np.ndarray) -> np.ndarray:
-    """L⁻¹φ of all rows (b, n), where LLᵀ = Σ wpφφᵀ + ρK of the centres that class j has."""
-    design = objective.design
-    lower, own = _class_factor(objective, j, np.maximum(p, 1e-12) * design.rows.weight)
-    phi = design.some(slice(None))[:, own]
-    return linalg.solve_triangular(lower.lower, phi.T, lower=True, check_finite=False)
-
-
-def _class_factor(objective: Objective, j: int, weight: np.ndarray) -> tuple[CholeskyFactor, Any]:
-    """The factor of Σ wφφᵀ + ρK over the centres that column j has, and which these are."""
-    H, K = objective.design.gram(weight), objective.gram
-    if objective.own is None:
-        return factor(H, K, objective.rho), slice(None)
-    own = objective.own[j]
-    return factor(H[np.ix_(own, own)], K[np.ix_(own, own)], objective.rho), own

@@ -32,26 +32,33 @@ from ..progress import Progress
 from ..scaling import fit_scaling
 from ..search import subsample, width_candidates
 from ..selection import TimesMedian
-from ..sweep import map_independent, n_workers
+from ..sweep import map_independent, n_workers, one_blas_thread
 from ._base import KernelClassifier, check_choice, check_count, check_fraction
 from ._searched import UNIT_ROWS, _check_positive, _scaled
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10.
 EXPONENTS_2001 = range(10, -11, -1)
-#: Kernels and widths are compared on at most this many distinct rows, with at most so many import points each.
-SCREEN_ROWS, SCREEN_POINTS = 1000, 50
-#: tol="auto": that of 2001 Sec. 3.3, and this many rows' share of the objective where it is less.
-TOL_2001, TOL_ROWS = 1e-3, 3.0
-#: max_points="auto": one point for so many distinct rows, but no fewer than the second number.
-ROWS_A_POINT, FEW_POINTS = 40, 50
+#: Multiples of the median distance that are tried. Narrow kernels need more points than there will be.
+WIDTHS = (0.6, 1.2, 2.5, 5.0)
+#: Widths are compared by models of at most so many distinct rows, kernels and ridges by models of the second number,
+#: on at most the third number of others.
+SCREEN_ROWS, PATH_ROWS, JUDGING_ROWS = 750, 2000, 4000
+#: max_points="auto": so many times the root of the number of distinct rows, but no fewer than the second number.
+POINTS_BY_ROOT, FEW_POINTS = 1.5, 50
+
+
+class _Split(NamedTuple):
+    """Rows to train on, and the rows that tune, if there are any."""
+
+    rows: Rows
+    tuning: Tuning | None
 
 
 class _Run(NamedTuple):
-    """A path on some of the rows: the last model, the points of the path, and which rows it saw."""
+    """A path: its last model, its points, and every step."""
 
     model: ImportModel
     points: list[PathPoint]
-    seen: np.ndarray
     growth: Growth
 
 
@@ -68,10 +75,10 @@ class ImportVectorMachine(KernelClassifier):
 
     Parameters
     ----------
-    kernel : {"gaussian", "auto", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed"}, callable or Kernel, default="gaussian"
-        ``"auto"`` lets the tuning rows choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
-        and returns the (n, b) kernel values; it must be symmetric and positive definite.
+    kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
+"precomputed"}, callable or Kernel, default="auto"
+        ``"auto"`` lets the tuning rows choose between the Gaussian of 2001 and the Laplacian. A callable takes
+        ``(X, Z)`` and returns the (n, b) kernel values; it must be symmetric and positive definite.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: chosen by the tuning rows among multiples of the median distance, set to that
         distance, given, or chosen among those given.
@@ -80,15 +87,17 @@ class ImportVectorMachine(KernelClassifier):
         the tuning rows gain no more; several values are all run, from large to small. One value needs no tuning.
     search : {"one-step", "exact"}, default="one-step"
         How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2).
-    tol, lookback : float and int, default=1e-3 and 1
-        The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3).
-    max_points : int, optional
-        Most import points; a warning says if the search ended for that reason.
+    tol, lookback : float and int, default=5e-4 and 1
+        The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, which has
+        0.001 for an example).
+    max_points : "auto", int or None, default="auto"
+        Most import points. ``"auto"`` is 50, or 1.5 times the root of the number of distinct rows if that is more;
+        None sets no limit. A warning says if a number that was given ended the search.
     candidates : "auto", "all" or int, default="auto"
-        Rows that are looked at in every step: all distinct ones, or so many drawn afresh. ``"auto"`` takes all up to
-        2,000 and then a subset.
+        Rows that are looked at in every step: all distinct ones, or a subset of which a quarter changes from step to
+        step. ``"auto"`` takes all up to 1,000 and then 200.
     tuning_fraction : float, default=0.25
-        Share of the rows held back to choose λ and the width. The coefficients are fitted to all rows afterwards.
+        Share of the rows held back to choose λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
         What the tuning rows choose by; ``"error"`` is that of the paper.
     scaling : {"auto", "robust", "standard", None}, default="auto"
@@ -110,11 +119,11 @@ class ImportVectorMachine(KernelClassifier):
     coef_, intercept_ : arrays (q, n_classes) and (n_classes,).
     kernel_, width_, ridge_ : what was chosen.
     path_ : dict of columns ridge, objective (the sum that 2001 calls H), n_points, tuning_error, tuning_log_loss and
-        seconds, one entry for every λ.
-    growth_ : dict of columns ridge, n_points and objective: every step of the path.
+        seconds, one entry for every λ of the path that chose ``ridge_``.
+    growth_ : dict of columns ridge, n_points and objective: every step of the search that found the import points.
     loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row,
         approximately, the import points kept.
-    n_iter_ : number of points that the search added, among them those of smaller ridges than the chosen one.
+    n_iter_ : number of steps of that search.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -138,7 +147,7 @@ class ImportVectorMachine(KernelClassifier):
         width="auto",
         ridge="path",
         search="one-step",
-        tol="auto",
+        tol=5e-4,
         lookback=1,
         max_points="auto",
         candidates="auto",
@@ -191,10 +200,11 @@ class ImportVectorMachine(KernelClassifier):
         self.scaling_ = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         scaled = self._exact_rows(rows)
         tuned_by = None if given is None else Tuning(self._exact_rows(given))
-        with Progress(self.verbose, title=type(self).__name__) as progress:
-            model, run = self._choose(kernels, scaled, tuned_by, self._seed(), progress)
-        self._store(model, run, rows)
-        self._store_leave_one_out(model, X, place)
+        # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
+        with one_blas_thread(), Progress(self.verbose, title=type(self).__name__) as progress:
+            final, path = self._choose(kernels, scaled, tuned_by, self._seed(), progress)
+        self._store(final, path, rows)
+        self._store_leave_one_out(final.model, X, place)
         return self
 
     def _exact_rows(self, rows: Rows) -> Rows:
@@ -203,68 +213,78 @@ class ImportVectorMachine(KernelClassifier):
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
 
     def _choose(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
-        """The final model on all rows, and the path that chose it."""
-        kernel, run = self._choose_kernel(kernels, rows, given, seed, progress)
-        task = self._task(rows, kernel)
-        if np.ndim(self.ridge) == 0 and not isinstance(self.ridge, str):
-            run = self._run(rows, kernel, given, seed, progress, hold_back=False)
-            return run.model, run
-        run = self._run(rows, kernel, given, seed, progress) if run is None else run
-        best = best_of(run.points, self.tuning_loss)
-        q = best.n_points
-        chosen = run.seen[run.model.chosen[:q]]
-        ridge = best.ridge * rows.total_weight
-        return ImportModel(task, ridge, chosen, run.model.lower[:q, :q], best.beta).settle(), run
+        """The final run on all rows, whose only ridge was chosen, and the points of the path that chose it."""
+        kernel, path = self._choose_kernel(kernels, rows, given, seed, progress)
+        workers = n_workers(self.n_jobs)
+        if path is None:
+            final = self._run(_Split(rows, given), kernel, seed, progress, workers)
+            return final, final.points
+        # 2001's λ stands before a sum over rows and stays what it is when there are more of them; a user's does not
+        unit = path.model.task.rows.total_weight / rows.total_weight if isinstance(self.ridge, str) else 1.0
+        points = [point._replace(ridge=unit * point.ridge) for point in path.points]
+        ridge = best_of(points, self.tuning_loss).ridge
+        return self._run(_Split(rows, given), kernel, seed, progress, workers, [ridge]), points
+
+    @property
+    def _has_one_ridge(self) -> bool:
+        return np.ndim(self.ridge) == 0 and not isinstance(self.ridge, str)
 
     def _choose_kernel(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
-        """The kernel and width that do best on tuning rows, perhaps of a sample; its path if that was on all rows."""
-        widths = TimesMedian() if isinstance(self.width, str) and self.width == "auto" else self.width
+        """The kernel and width that do best on the tuning rows, and their path; None where there is nothing to choose.
+
+        With many rows a small sample finds the best width of every kernel, and a larger one the kernel and the ridge.
+        """
+        widths = TimesMedian(WIDTHS) if _is_auto(self.width) else self.width
         widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
         candidates = width_candidates(kernels, widths, rows, seed)
-        if len(candidates) == 1:
+        split = self._split(rows, given, seed)
+        if len(candidates) > len(kernels) and split.rows.n_distinct > SCREEN_ROWS:
+            found = self._side_by_side(_sampled(rows, split, SCREEN_ROWS, seed), candidates, seed, progress)
+            best = {kernel.name: kernel for kernel, _ in reversed(found)}  # the best come first in what was found
+            candidates = list(best.values())
+        if len(candidates) == 1 and self._has_one_ridge:
             return candidates[0], None
-        few = subsample(rows, SCREEN_ROWS, seed)
-        most = None if few is rows else SCREEN_POINTS
-        runs = map_independent(
-            lambda kernel: self._run(few, kernel, given, seed, progress, most), candidates, n_workers(self.n_jobs)
-        )
+        kernel, path = self._side_by_side(_sampled(rows, split, PATH_ROWS, seed), candidates, seed, progress)[0]
+        return kernel, None if self._has_one_ridge else path
 
-        def rank(c: int):
+    def _side_by_side(self, split: _Split, candidates, seed: int, progress: Progress) -> list[tuple[Kernel, _Run]]:
+        """The paths of several kernels, best first; several run on a thread each."""
+        workers = n_workers(self.n_jobs)
+        each = workers if len(candidates) == 1 else 1
+        runs = map_independent(lambda k: self._run(split, k, seed, progress, each), candidates, workers)
+
+        def rank(found):
             """Smaller is better: the loss and, where it is level to six digits, the wider kernel."""
-            best = best_of(runs[c].points, self.tuning_loss)
+            best = best_of(found[1].points, self.tuning_loss)
             loss = best.tuning_error if self.tuning_loss == "error" else best.tuning_log_loss
-            return float(f"{loss:.6g}"), best.tuning_log_loss, -(candidates[c].width or 0.0)
+            return float(f"{loss:.6g}"), best.tuning_log_loss, -(found[0].width or 0.0)
 
-        best = min(range(len(runs)), key=rank)
-        return candidates[best], runs[best] if few is rows else None
+        return sorted(zip(candidates, runs), key=rank)
 
-    def _run(self, rows, kernel, given, seed, progress, most=None, hold_back=True) -> _Run:
-        """A path of models on the rows less those that tune."""
-        index, tuning = np.arange(len(rows)), given
-        if given is None and hold_back:
-            index, held = tuning_split(rows, self.tuning_fraction, seed)
-            tuning = Tuning(rows.take(held))
-        task, growth = self._task(rows.take(index), kernel), Growth()
-        pool = Pool(task, self.candidates, seed)
+    def _split(self, rows: Rows, given: Tuning | None, seed: int) -> _Split:
+        if given is not None:
+            return _Split(rows, given)
+        train, tune = tuning_split(rows, self.tuning_fraction, seed)
+        return _Split(rows.take(train), Tuning(rows.take(tune)))
+
+    def _run(self, split: _Split, kernel: Kernel, seed: int, progress: Progress, workers: int, ridges=None) -> _Run:
+        """The path of one kernel, over all ridges or over these."""
+        task = self._task(split.rows, kernel, workers)
+        pool, growth = Pool(task, self.candidates, seed), Growth()
+        settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points(split.rows))
         is_default = isinstance(self.ridge, str)
-        model, points = follow(
-            task, pool, self._ridges(task, seed), self._settings(task.rows, most), tuning, is_default, growth, progress
-        )
-        return _Run(model, points, index, growth)
+        ridges = ridges or self._ridges(task, seed)
+        model, points = follow(task, pool, ridges, settings, split.tuning, is_default, growth, progress)
+        return _Run(model, points, growth)
 
-    def _task(self, rows: Rows, kernel: Kernel) -> Task:
+    def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
-        return Task(rows, kernel, loss, n_workers(self.n_jobs))
+        return Task(rows, kernel, loss, workers)
 
-    def _settings(self, rows: Rows, most: int | None) -> Settings:
-        limits = [limit for limit in (self._limit(rows), most) if limit is not None]
-        tol = min(TOL_2001, TOL_ROWS / rows.total_weight) if isinstance(self.tol, str) else self.tol
-        return Settings(SEARCHES[self.search], tol, self.lookback, min(limits) if limits else None)
-
-    def _limit(self, rows: Rows) -> int | None:
-        if not isinstance(self.max_points, str):
+    def _most_points(self, rows: Rows) -> int | None:
+        if not _is_auto(self.max_points):
             return self.max_points
-        return max(FEW_POINTS, rows.n_distinct // ROWS_A_POINT)
+        return max(FEW_POINTS, round(POINTS_BY_ROOT * np.sqrt(rows.n_distinct)))
 
     def _ridges(self, task: Task, seed: int) -> list[float]:
         """The user's ridges from large to small, or those of 2001 in units of the kernel.
@@ -277,9 +297,9 @@ class ImportVectorMachine(KernelClassifier):
         size = float(np.abs(np.diagonal(task.columns(sample)[sample])).mean())
         return [2.0 * np.exp(float(e)) * (size or 1.0) / task.rows.total_weight for e in EXPONENTS_2001]
 
-    def _store(self, model: ImportModel, run: _Run, rows: Rows) -> None:
+    def _store(self, final: _Run, path: Sequence[PathPoint], rows: Rows) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
-        task, loss = model.task, model.task.loss
+        model, task, loss = final.model, final.model.task, final.model.task.loss
         self._multilabel = rows.is_multilabel
         self.kernel_ = Precomputed() if self._is_precomputed else task.kernel
         self.width_, self.ridge_ = task.kernel.width, model.ridge / rows.total_weight
@@ -290,17 +310,16 @@ class ImportVectorMachine(KernelClassifier):
         self.coef_, self.intercept_ = loss.scores(model.coef), loss.scores(model.beta[:1])[0]
         self.link_ = Sigmoid() if rows.is_multilabel else Softmax()
         names = ("ridge", "objective", "n_points", "tuning_error", "tuning_log_loss", "seconds")
-        self.path_ = {name: np.array([getattr(point, name) for point in run.points]) for name in names}
-        self.growth_ = run.growth.columns()
-        self.n_iter_ = len(run.model.chosen)
-        self._warn_if_cut(run.points)
+        self.path_ = {name: np.array([getattr(point, name) for point in path]) for name in names}
+        self.growth_ = final.growth.columns()
+        self.n_iter_ = len(model.chosen)
+        self._warn_if_cut(final.points[-1])
 
-    def _warn_if_cut(self, points: Sequence[PathPoint]) -> None:
-        point = best_of(points, self.tuning_loss) if len(points) > 1 else points[0]
+    def _warn_if_cut(self, point: PathPoint) -> None:
         if point.is_cut and not _is_auto(self.max_points):
             warnings.warn(
                 f"max_points={self.max_points} ended the search before the stopping rule did: the last change of the "
-                f"objective was {point.gain:.2g} of it, tol={self.tol}. Allow more points, or a larger tol or ridge.",
+                f"objective was {point.gain:.2g} of it, tol={self.tol:g}. Allow more points, or a larger tol or ridge.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -347,8 +366,7 @@ class ImportVectorMachine(KernelClassifier):
         if not isinstance(self.width, TimesMedian):
             _check_positive("width", self.width, words=("auto", "median"))
         _check_positive("ridge", self.ridge, words=("path",))
-        if not _is_auto(self.tol):
-            check_fraction("tol", self.tol)
+        check_fraction("tol", self.tol)
         check_fraction("tuning_fraction", self.tuning_fraction)
         check_count("lookback", self.lookback)
         if self.max_points is not None and not _is_auto(self.max_points):
@@ -358,6 +376,16 @@ class ImportVectorMachine(KernelClassifier):
         else:
             check_count("candidates", self.candidates)
         return kernels
+
+
+def _sampled(rows: Rows, split: _Split, size: int, seed: int) -> _Split:
+    """Some of the training rows, and rows that did not train to tune by; the split itself where it is small."""
+    few = subsample(split.rows, size, seed)
+    if few is split.rows:
+        return split
+    given = split.tuning.rows if split.tuning else rows
+    others = given if len(split.rows) == len(rows) else rows.take(np.flatnonzero(~np.isin(rows.keys, few.keys)))
+    return _Split(few, Tuning(subsample(others, JUDGING_ROWS, seed)))
 
 
 def _is_auto(value) -> bool:

@@ -8,7 +8,7 @@ the penalty is ρ/2‖β‖², whatever the condition of K_SS. A new point adds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,15 +19,20 @@ from scipy import linalg
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed
 from ..losses import Multinomial, Tags
-from ..sweep import row_slices
+from ..sweep import TILE_BYTES, map_independent, row_slices
 
-#: Newton's method has converged where its next step would lower J by less than this share.
-SETTLED = 1e-13
+#: Newton's method has converged where its next step would lower J by less than this share; the second number is what
+#: is enough while points are still being added.
+SETTLED, NEARLY = 1e-14, 1e-8
 #: A factor is used again as long as every step promises less than this share of what the one before promised.
 SLOW = 0.1
+#: Objectives that differ by less than this share are level.
+ROUNDING = 1e-13
 #: A mean loss below this is as good as none.
 PERFECT = 1e-6
 MOST_STEPS, MOST_HALVINGS = 200, 40
+#: Sums over rows are made in so many parts, each on a thread of its own where there are as many.
+SHARES = 8
 _EPS = np.finfo(np.float64).eps
 
 
@@ -63,6 +68,23 @@ class Task:
         """Columns of U that the curvature ties together: all of them for classes, each by itself for tags."""
         k = self.loss.n_columns
         return [slice(j, j + 1) for j in range(k)] if isinstance(self.loss, Tags) else [slice(0, k)]
+
+    def total(self, part: Callable[[slice], Sequence[np.ndarray]], row_bytes: int) -> list[np.ndarray]:
+        """The sums over rows of the arrays that ``part(rows)`` returns for tiles of rows that fit the cache.
+
+        The order of the sums does not depend on the number of threads.
+        """
+        tiles = row_slices(len(self), row_bytes, TILE_BYTES)
+        shares = [tiles[start::SHARES] for start in range(min(SHARES, len(tiles)))]
+
+        def add(share):
+            sums = list(part(share[0]))
+            for rows in share[1:]:
+                for total, more in zip(sums, part(rows)):
+                    total += more
+            return sums
+
+        return [sum(parts) for parts in zip(*map_independent(add, shares, self.workers))]
 
     def evaluate(self, U) -> tuple[float, np.ndarray]:
         return self.loss.evaluate(U, self.rows.labels, self.rows.weight)
@@ -106,7 +128,7 @@ class ImportModel:
         self.task, self.ridge, self.chosen = task, ridge, [int(row) for row in chosen]
         q = len(self.chosen)
         self.lower = np.zeros((0, 0)) if lower is None else lower
-        self._columns = np.ones((len(task), q + 16), order="F")  # column by column: a new one moves no other
+        self._columns = np.ones((len(task), q + 16))  # with room for more
         if q:
             self._columns[:, 1 : q + 1] = linalg.solve_triangular(self.lower, task.columns(self.chosen).T, lower=True).T
         self._lowers: list[np.ndarray] | None = None
@@ -156,8 +178,9 @@ class ImportModel:
 
     def factor(self, C: np.ndarray) -> np.ndarray:
         """The factor for a curvature C (n, g, g)."""
-        a, g = self.psi.shape[1], C.shape[1]
-        H = _weighted_squares(self.psi, C).reshape(a * g, a * g)
+        a, g, psi = self.psi.shape[1], C.shape[1], self.psi
+        (H,) = self.task.total(lambda rows: [_weighted_squares(psi[rows], C[rows])], 24 * a)
+        H = H.reshape(a * g, a * g)
         diagonal = np.einsum("ii->i", H)
         # the constants are not penalised: where a class is certain, rounding is all that holds them
         diagonal[g:] += self.ridge
@@ -173,7 +196,7 @@ class ImportModel:
             out[:, group] = linalg.cho_solve((lower, True), part.ravel(), check_finite=False).reshape(part.shape)
         return out
 
-    def settle(self) -> ImportModel:
+    def settle(self, share: float = SETTLED) -> ImportModel:
         """Newton's method to convergence (2001 Eq. 5). A factor serves for several steps while they shrink fast."""
         promised = 0.0
         for _ in range(MOST_STEPS):
@@ -185,7 +208,7 @@ class ImportModel:
                 self.factors()
                 step = self.solve(gradient)
             promised = 0.5 * float(np.vdot(gradient, step))
-            if not self._descend(step) or promised <= SETTLED * self._scale:
+            if not self._descend(step) or promised <= share * self._scale:
                 break
         return self
 
@@ -194,7 +217,7 @@ class ImportModel:
         beta, value = self.beta, self.value
         for halving in range(MOST_HALVINGS):
             self._place(beta - step * 0.5**halving)
-            if self.value <= value + SETTLED * self._scale:
+            if self.value <= value + ROUNDING * self._scale:
                 if halving:
                     self._lowers = None  # the curvature has changed too much
                 return True
@@ -206,7 +229,7 @@ class ImportModel:
         q = len(self.chosen)
         self.lower = bordered(self.lower, self.psi[new.row, 1:, None], np.array([[np.sqrt(new.room)]]))
         if q + 2 > self._columns.shape[1]:
-            larger = np.empty((len(self.task), 2 * self._columns.shape[1]), order="F")
+            larger = np.empty((len(self.task), 2 * self._columns.shape[1]))
             larger[:, : q + 1] = self.psi
             self._columns = larger
         self._columns[:, q + 1] = new.column
@@ -216,7 +239,7 @@ class ImportModel:
         self._place(new.start)
         if not self.value < before:  # a single Newton step may overshoot
             self._place(beta)
-        self.settle()
+        self.settle(NEARLY)
 
     def leave_one_out(self) -> np.ndarray:
         """Approximate U (n, k) of each row without a unit of its weight, the import points kept.

@@ -114,6 +114,7 @@ def follow(
         note = _recorder(model, ridge, growth)
         note()
         gain, is_cut = grow(model, pool, settings, note)
+        model.settle()
         error, loss = tuning(model) if tuning else (np.nan, np.nan)
         seconds = time.perf_counter() - start
         points.append(

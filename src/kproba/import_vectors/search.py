@@ -13,13 +13,24 @@ import numpy as np
 from scipy import linalg
 
 from ..data.hashing import distinct, ranking
-from ..sweep import BATCH_BYTES, row_slices
-from .model import MOST_HALVINGS, MOST_STEPS, PERFECT, SETTLED, Addition, ImportModel, Task, bordered, weighted_products
+from ..sweep import BATCH_BYTES, fill_tiles, row_slices
+from .model import (
+    MOST_HALVINGS,
+    MOST_STEPS,
+    PERFECT,
+    ROUNDING,
+    SETTLED,
+    Addition,
+    ImportModel,
+    Task,
+    bordered,
+    weighted_products,
+)
 
 #: Up to this many distinct rows are all candidates at every step; of more, so many are.
 ALL_ROWS, CANDIDATES = 1000, 200
 #: The share of these that is replaced at every step.
-FRESH = 0.5
+FRESH = 0.25
 #: Columns of candidates are kept up to this size; beyond it, all candidates are computed at every step.
 KEPT_BYTES = 256 << 20
 #: The one-step search computes the objective of so many candidates, those with the largest predicted decrease.
@@ -54,12 +65,11 @@ class Pool:
     def __init__(self, task: Task, candidates="auto", seed: int = 0):
         self.task = task
         first = distinct(task.rows.keys)[0]  # equal rows are one candidate
-        self._queue = first[np.argsort(ranking(task.rows.keys[first], seed), kind="stable")]
-        n = len(first)
-        auto = n if n <= ALL_ROWS else CANDIDATES
-        self.size = min(n, {"auto": auto, "all": n}.get(candidates, candidates))
-        self.rows = self._queue[: self.size]
-        self._next, self._stale = self.size, np.arange(0)
+        queue = first[np.argsort(ranking(task.rows.keys[first], seed), kind="stable")]
+        auto = len(queue) if len(queue) <= ALL_ROWS else CANDIDATES
+        self.size = min(len(queue), {"auto": auto, "all": len(queue)}.get(candidates, candidates))
+        self.rows, self._waiting = queue[: self.size].copy(), queue[self.size :]
+        self._stale = np.arange(0)
         self._keeps = 8 * len(task) * self.size <= KEPT_BYTES
         self._kept: np.ndarray | None = None
         self._spanned = 0
@@ -67,33 +77,39 @@ class Pool:
     def draw(self, model: ImportModel) -> int:
         """The candidates of the next step; how many there are."""
         if len(self._stale):
-            turn = (self._next + np.arange(len(self._stale))) % len(self._queue)
-            self._next = int(turn[-1]) + 1
-            self.rows = self.rows.copy()
-            self.rows[self._stale] = self._queue[turn]
+            queue = np.concatenate([self._waiting, self.rows[self._stale]])
+            self.rows[self._stale], self._waiting = np.split(queue, [len(self._stale)])
         if self._keeps:
             self._bring_up_to_date(model)
         return self.size
 
     def rate(self, merit: np.ndarray) -> None:
         """Say how good the candidates (m,) were: those with the least merit are replaced."""
-        if self.size < len(self._queue):
-            fresh = max(1, round(FRESH * self.size)) if self._keeps else self.size
-            self._stale = np.argsort(merit, kind="stable")[:fresh]
+        fresh = max(1, round(FRESH * self.size)) if self._keeps else self.size
+        self._stale = np.argsort(merit, kind="stable")[: min(fresh, len(self._waiting))]
 
     def _bring_up_to_date(self, model: ImportModel) -> None:
         if self._kept is None:
-            self._kept = np.asfortranarray(self._computed(model, self.rows))
+            self._kept = self._computed(model, self.rows)
         else:
-            for column in model.psi.T[self._spanned + 1 :]:
-                self._kept = linalg.blas.dger(-1.0, column, column[self.rows], a=self._kept, overwrite_a=1)
+            self._project(self._kept, model.psi[:, self._spanned + 1 :], self.rows)
             if len(self._stale):
                 self._kept[:, self._stale] = self._computed(model, self.rows[self._stale])
         self._spanned = len(model.chosen)
 
     def _computed(self, model: ImportModel, rows: np.ndarray) -> np.ndarray:
-        psi, columns = model.psi[:, 1:], self.task.columns(rows)
-        return columns - psi @ psi[rows].T
+        columns = self.task.columns(rows)
+        self._project(columns, model.psi[:, 1:], rows)
+        return columns
+
+    def _project(self, columns: np.ndarray, psi: np.ndarray, rows: np.ndarray) -> None:
+        """Take from the columns of ``rows`` what ``psi`` spans, in place."""
+        at_rows = psi[rows].T
+
+        def fill(tile):
+            columns[tile] -= psi[tile] @ at_rows
+
+        fill_tiles(fill, len(columns), 16 * columns.shape[1], self.task.workers)
 
     def residuals(self, model: ImportModel, which) -> Residuals:
         """The residual columns of some of the candidates: a slice of them, or their numbers."""
@@ -162,12 +178,17 @@ def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lo
     two classes; with more, it takes one product with Ψ instead of one for each pair of classes. ``lower`` is the
     factor of the Hessian with that curvature.
     """
-    task, psi, R = model.task, model.psi, new.columns
-    weighted = psi * bend[:, None]
-    half = linalg.solve_triangular(lower, weighted.T @ R, lower=True, overwrite_b=True, check_finite=False)
-    own = np.einsum("ij,ij,i->j", R, R, bend) + model.ridge * new.room
+    task, psi, R, slope = model.task, model.psi, new.columns, model.task.slope(model.P)
+
+    def part(rows):
+        columns = R[rows]
+        weighted = columns * bend[rows, None]
+        return psi[rows].T @ weighted, np.einsum("ij,ij->j", weighted, columns), columns.T @ slope[rows]
+
+    B, own, pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
+    own += model.ridge * new.room
+    half = linalg.solve_triangular(lower, B, lower=True, overwrite_b=True, check_finite=False)
     schur = own - np.einsum("ij,ij->j", half, half)
-    pull = R.T @ task.slope(model.P)
     is_open = new.is_open & (schur > task.resolution * np.abs(own))
     decrease = 0.5 * np.einsum("ij,ij->i", pull, pull) / np.where(is_open, schur, 1.0)
     return np.where(is_open, decrease, -np.inf)
@@ -336,7 +357,7 @@ class _Stack(NamedTuple):
         for halving in range(MOST_HALVINGS):
             tried = self.beta[todo] - step[todo] * 0.5**halving
             moved = _stacked_values(self.task, self.ridge, self.features[todo], tried)
-            good = moved[1] <= value[todo] + SETTLED * self._scale[todo]
+            good = moved[1] <= value[todo] + ROUNDING * self._scale[todo]
             beta[todo[good]], value[todo[good]], P[todo[good]] = (part[good] for part in moved)
             todo = todo[~good]
             if not len(todo):

@@ -50,8 +50,8 @@ def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyF
     A system that is singular to working precision gets a small multiple of the identity, with a warning
     that says how much: the answer stays finite and is the one of a slightly larger ridge.
     """
-    level = rounding_level(np.diagonal(H))
     size = 1.0 if penalty is None else float(np.diagonal(penalty).mean())
+    level = rounding_level(np.diagonal(H) + (0.0 if penalty is None else ridge * size))
     jitter = level if ridge * size < level else 0.0
     # Directions that the centres' kernel matrix does not resolve carry neither signal nor penalty. A
     # diagonal at rounding level holds them at zero; it changes no probability and is not worth a warning.

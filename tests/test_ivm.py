@@ -1,0 +1,609 @@
+"""The import vector machine against plain loops, and what the estimator promises."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+import oracles
+from kproba import ConvergenceWarning, Gaussian, ImportVectorMachine, TimesMedian
+from kproba.data.rows import Rows
+from kproba.estimators import ivm
+from kproba.import_vectors import SEARCHES, Growth, ImportModel, Pool, Settings, Task, follow, tuning_split
+from kproba.import_vectors import model as model_module
+from kproba.import_vectors import search as search_module
+from kproba.kernels import Linear
+from kproba.losses import Multinomial, Tags
+
+
+def problem(n=40, c=2, d=2, seed=0, weights=False):
+    """Overlapping classes in two columns."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % c
+    X = rng.normal(size=(n, d)) + 1.2 * np.column_stack([np.cos(y), np.sin(2 * y)] + [0 * y] * (d - 2))
+    weight = rng.uniform(0.3, 2.0, n) if weights else np.ones(n)
+    return X, y, weight
+
+
+GAUSSIAN = Gaussian(width=1.0)
+
+
+def task_of(X, y, weight, kernel=GAUSSIAN):
+    tags = y.ndim == 2
+    c = y.shape[1] if tags else y.max() + 1
+    return Task(Rows.of(X, y.astype(float) if tags else y, weight, c), kernel, Tags(c) if tags else Multinomial(c))
+
+
+def gram(X, width=1.0):
+    return oracles.gaussian(X, X, width)
+
+
+def model_with(task, rho, points):
+    """A settled model of these import points."""
+    K = task.columns(points)[points]
+    start = np.zeros((len(points) + 1, task.loss.n_columns))
+    return ImportModel(task, rho, points, np.linalg.cholesky(K), start).settle()
+
+
+class TestCoefficients:
+    @pytest.mark.parametrize("c", [2, 3])
+    @pytest.mark.parametrize("rho", [3.0, 0.01])
+    def test_newton_finds_the_minimum(self, c, rho):
+        X, y, weight = problem(c=c, weights=True)
+        model = model_with(task_of(X, y, weight), rho, [3, 11, 20, 31])
+        expected = oracles.ivm_by_scipy(gram(X), [3, 11, 20, 31], y, weight, rho)
+        assert model.value == pytest.approx(expected, rel=1e-8)
+
+    def test_coefficients_are_those_of_the_kernel_columns(self):
+        X, y, weight = problem(c=3)
+        model = model_with(task_of(X, y, weight), 0.3, [3, 11, 20])
+        np.testing.assert_allclose(gram(X)[:, [3, 11, 20]] @ model.coef + model.beta[0], model.U, atol=1e-10)
+
+    def test_points_added_one_by_one_or_given_at_once(self):
+        X, y, weight = problem(c=3)
+        task = task_of(X, y, weight)
+        grown, _ = follow(task, Pool(task), [0.01], Settings(SEARCHES["one-step"]))
+        given = model_with(task, 0.01 * len(X), grown.chosen)
+        assert given.value == pytest.approx(grown.value, rel=1e-11)
+        np.testing.assert_allclose(given.U, grown.U, atol=1e-6)
+
+    def test_tags_are_two_class_problems_on_the_same_points(self):
+        X, y, weight = problem()
+        tags = np.column_stack([y, X[:, 1] > 0.5]).astype(int)
+        together = model_with(task_of(X, tags, weight), 0.2, [3, 11, 20])
+        apart = [model_with(task_of(X, tag, weight), 0.2, [3, 11, 20]) for tag in tags.T]
+        assert together.value == pytest.approx(sum(model.value for model in apart), rel=1e-10)
+        np.testing.assert_allclose(together.U, np.hstack([model.U for model in apart]), atol=1e-7)
+
+    def test_a_class_without_rows_does_not_diverge(self):
+        X, y, weight = problem()
+        rows = Rows.of(X, 2 * y, weight, 3)
+        model = ImportModel(Task(rows, Gaussian(width=1.0), Multinomial(3)), 1.0).settle()
+        assert np.isfinite(model.U).all() and model.P[:, 1].max() < 1e-6
+
+    @pytest.mark.parametrize("c", [2, 3, "tags"])
+    def test_leave_one_out_is_close_to_refitting(self, c):
+        X, y, weight = problem(n=60, c=2 if c == "tags" else c)
+        labels = np.column_stack([y, X[:, 1] > 0.5]).astype(int) if c == "tags" else y
+        points = [0, 7, 14, 21, 28, 35]
+        model = model_with(task_of(X, labels, weight), 0.6, points)
+        refitted = np.empty_like(model.U)
+        for i in range(len(X)):
+            rows = Rows.of(
+                X, model.task.rows.labels, np.where(np.arange(len(X)) == i, 1e-300, 1.0), model.task.rows.n_classes
+            )
+            refitted[i] = model_with(Task(rows, model.task.kernel, model.task.loss), 0.6, points).U[i]
+        exact, close = (model.task.evaluate(U)[0] for U in (refitted, model.leave_one_out()))
+        assert close == pytest.approx(exact, rel=0.01)
+        assert abs(exact - model.task.evaluate(model.U)[0]) > 3 * abs(exact - close)
+
+    def test_leave_one_out_leaves_out_one_unit_of_weight(self):
+        X, y, _ = problem(n=30)
+        copies = np.where(np.arange(30) % 3 == 0, 2, 1)
+        once = model_with(task_of(X, y, copies.astype(float)), 0.6, [0, 7, 14]).leave_one_out()
+        many = np.repeat(np.arange(30), copies)
+        points = [int(np.flatnonzero(many == row)[0]) for row in (0, 7, 14)]
+        repeated = model_with(task_of(X[many], y[many], np.ones(len(many))), 0.6, points).leave_one_out()
+        np.testing.assert_allclose(once[many], repeated, atol=1e-9)
+
+
+class TestSearch:
+    @pytest.mark.parametrize("name, steps", [("one-step", 1), ("exact", 15)])
+    @pytest.mark.parametrize("c", [2, 3])
+    @pytest.mark.parametrize("S", [[], [5], [5, 17, 30]], ids=len)
+    def test_the_batched_search_chooses_as_the_loop_does(self, monkeypatch, name, steps, c, S):
+        monkeypatch.setattr(search_module, "FINALISTS", 1000)
+        X, y, weight = problem(n=36, c=c, weights=True)
+        task = task_of(X, y, weight)
+        model = model_with(task, 0.5, S) if S else ImportModel(task, 0.5).settle()
+        values = oracles.ivm_candidates(gram(X), S, y, weight, 0.5, steps)
+        found = SEARCHES[name](model, Pool(task))
+        assert found.row == min(values, key=values.get)
+        columns = np.column_stack([model.psi, found.column])
+        value = task.evaluate(columns @ found.start)[0] + 0.25 * np.sum(found.start[1:] ** 2)
+        assert value == pytest.approx(values[found.row], rel=1e-8)
+
+    @pytest.mark.parametrize("c", [2, 3, "tags"])
+    def test_few_finalists_are_enough(self, c):
+        """The prediction leaves the winner among the first; more than two classes are ranked by a mean curvature."""
+        X, y, weight = problem(n=150, c=2 if c == "tags" else c, seed=3)
+        y = np.column_stack([y, X[:, 1] > 0.5]).astype(int) if c == "tags" else y
+        task = task_of(X, y, weight)
+        for rho in (10.0, 0.1):
+            few, _ = follow(task, Pool(task), [rho / 150], Settings(SEARCHES["one-step"]))
+            all_, _ = follow(task, Pool(task), [rho / 150], Settings(SEARCHES["exact"]))
+            assert few.value == pytest.approx(all_.value, rel=0.01)
+
+    @pytest.mark.parametrize("name", SEARCHES)
+    def test_blocks_of_candidates_change_nothing(self, monkeypatch, name):
+        X, y, weight = problem(n=60, c=3)
+        task = task_of(X, y, weight)
+        whole, _ = follow(task, Pool(task), [0.01], Settings(SEARCHES[name], max_points=5))
+        monkeypatch.setattr(search_module, "BATCH_BYTES", 30_000)
+        parts, _ = follow(task, Pool(task), [0.01], Settings(SEARCHES[name], max_points=5))
+        assert whole.chosen == parts.chosen
+
+    @pytest.mark.parametrize("candidates", ["all", 20])
+    def test_columns_kept_or_computed_afresh(self, monkeypatch, candidates):
+        X, y, weight = problem(n=60, c=3)
+        task = task_of(X, y, weight)
+        monkeypatch.setattr(search_module, "FRESH", 1.0)
+        kept, _ = follow(task, Pool(task, candidates), [0.01, 0.001], Settings(SEARCHES["one-step"]))
+        monkeypatch.setattr(search_module, "KEPT_BYTES", 0)
+        fresh, _ = follow(task, Pool(task, candidates), [0.01, 0.001], Settings(SEARCHES["one-step"]))
+        assert kept.chosen == fresh.chosen
+        assert kept.value == pytest.approx(fresh.value, rel=1e-11)
+
+    @pytest.mark.parametrize("name", SEARCHES)
+    def test_subsets_of_candidates(self, name):
+        X, y, weight = problem(n=60)
+        task = task_of(X, y, weight)
+        settings = Settings(SEARCHES[name], max_points=6)
+        runs = [follow(task, Pool(task, 12, seed), [0.01], settings)[0].chosen for seed in (0, 0, 1)]
+        assert runs[0] == runs[1] != runs[2]
+        pool, model, seen = Pool(task, 12, 0), ImportModel(task, 0.6).settle(), set()
+        for _ in range(20):
+            before = set(pool.rows)
+            model.add(SEARCHES[name](model, pool))
+            assert len(set(pool.rows) - before) == (3 if seen else 0)  # a quarter is fresh
+            seen |= set(pool.rows)
+        assert len(seen) == 60  # every row has had its turn
+
+    def test_the_size_of_the_subset(self, monkeypatch):
+        X, y, weight = problem(n=60)
+        task = task_of(X, y, weight)
+        assert Pool(task).size == Pool(task, "all").size == Pool(task, 70).size == 60
+        monkeypatch.setattr(search_module, "ALL_ROWS", 50)
+        monkeypatch.setattr(search_module, "CANDIDATES", 20)
+        assert Pool(task).size == 20 and Pool(task, "all").size == 60
+
+    def test_equal_rows_and_spanned_columns_are_no_candidates(self):
+        X, y, _ = problem(n=60)
+        X = np.vstack([X, X[:20]])
+        task = task_of(X, np.append(y, 1 - y[:20]), np.ones(80), Linear())
+        model, _ = follow(task, Pool(task), [1e-6], Settings(SEARCHES["one-step"], tol=1e-12))
+        assert len(model.chosen) == 2  # two columns span all linear functions
+        assert SEARCHES["one-step"](model, Pool(task)) is None
+        assert SEARCHES["exact"](model, Pool(task)) is None
+
+
+class TestPath:
+    def test_stopping_rule(self):
+        X, y, weight = problem(n=80)
+        task, growth = task_of(X, y, weight), Growth()
+        for lookback in (1, 3):
+            growth.entries.clear()
+            follow(task, Pool(task), [0.001], Settings(SEARCHES["one-step"], 0.01, lookback), growth=growth)
+            H = growth.columns()["objective"]
+            change = np.abs(H[lookback:] - H[:-lookback]) / np.abs(H[lookback:])
+            assert change[-1] < 0.01 and (change[:-1] >= 0.01).all()
+            assert (np.diff(H) < 0).all()
+
+    def test_the_path_is_warm(self):
+        X, y, weight = problem(n=80)
+        task, growth = task_of(X, y, weight), Growth()
+        _, points = follow(task, Pool(task), [1.0, 0.01, 0.001], Settings(SEARCHES["one-step"]), growth=growth)
+        steps = growth.columns()
+        for before, after in pairwise(points):
+            assert steps["n_points"][steps["ridge"] == after.ridge].min() == before.n_points
+            assert after.n_points >= before.n_points
+        # every model of the path is the minimum for its ridge and its points
+        model, _ = follow(task, Pool(task), [1.0, 0.01, 0.001], Settings(SEARCHES["one-step"]))
+        for point in points:
+            S = model.chosen[: point.n_points]
+            expected = oracles.ivm_by_scipy(gram(X), S, y, weight, 80 * point.ridge)
+            assert point.objective == pytest.approx(expected, rel=1e-7)
+
+    def test_one_step_is_as_good_as_exact(self):
+        for seed in range(4):
+            X, y, weight = problem(n=70, c=2 + seed % 2, seed=seed)
+            task = task_of(X, y, weight)
+            values = [follow(task, Pool(task), [0.002], Settings(s))[0].value for s in SEARCHES.values()]
+            assert values[0] == pytest.approx(values[1], rel=0.01)
+
+    def test_tuning_rows_are_spread_over_the_classes(self):
+        X, y, _ = problem(n=100)
+        y[:3] = 2
+        rows = Rows.of(np.vstack([X, X[:40]]), np.append(y, y[:40]), np.ones(140), 3)
+        train, tune = tuning_split(rows, 0.25, seed=0)
+        np.testing.assert_array_equal(np.sort(np.append(train, tune)), np.arange(140))
+        assert not set(rows.keys[train]) & set(rows.keys[tune])  # copies stay together
+        shares = [np.unique(rows.keys[tune][rows.labels[tune] == c]).size for c in range(3)]
+        assert shares[2] == 1 and all(11 <= share <= 13 for share in shares[:2])
+        assert set(tuning_split(rows, 0.99, seed=0)[0]) and set(rows.labels[tuning_split(rows, 0.99, 0)[0]]) == {
+            0,
+            1,
+            2,
+        }
+
+    def test_no_row_to_spare(self):
+        rows = Rows.of(np.eye(3), np.arange(3), np.ones(3), 3)
+        for part in tuning_split(rows, 0.25, seed=0):
+            np.testing.assert_array_equal(part, np.arange(3))
+
+
+def quick(**options):
+    """No search for the width."""
+    return ImportVectorMachine(**{"kernel": "gaussian", "width": 1.0, "ridge": 0.01, "random_state": 0, **options})
+
+
+class TestEstimator:
+    def test_scores_and_points(self):
+        X, y, _ = problem(n=80, c=3)
+        model = quick(scaling=None).fit(X, y)
+        K = rbf_kernel(X, X[model.import_indices_], gamma=0.5)
+        np.testing.assert_array_equal(model.centers_, X[model.import_indices_])
+        assert len(set(model.import_indices_)) == len(model.import_indices_) == len(model.coef_)
+        scores = K @ model.coef_ + model.intercept_
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-9)
+        np.testing.assert_allclose(scores.sum(axis=1), 0.0, atol=1e-9)
+        np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
+
+    def test_import_indices_are_rows_of_the_given_table(self):
+        X, y, _ = problem(n=60)
+        weight = np.where(np.arange(60) < 10, 0.0, 1.0)
+        model = quick(scaling="robust").fit(X, y, weight)
+        assert model.import_indices_.min() >= 10
+        np.testing.assert_array_equal(model.centers_, X[model.import_indices_])
+        assert model.loo_proba_.shape == (60, 2)
+
+    def test_fixed_ridge_minimises_its_objective(self):
+        X, y, _ = problem(n=60)
+        model = quick(scaling=None).fit(X, y)
+        S = list(model.import_indices_)
+        expected = oracles.ivm_by_scipy(gram(X), S, y, np.ones(60), 0.01 * 60)
+        assert model.path_["objective"] == pytest.approx([expected], rel=1e-8)
+        assert np.isnan(model.path_["tuning_error"]).all()
+
+    def test_path_and_tuning_choice(self):
+        X, y, _ = problem(n=150)
+        for loss, column in [("log-loss", "tuning_log_loss"), ("error", "tuning_error")]:
+            model = quick(ridge=[1e-3, 1.0, 0.1, 1e-2], tuning_loss=loss).fit(X, y)
+            np.testing.assert_array_equal(model.path_["ridge"], [1.0, 0.1, 1e-2, 1e-3])
+            best = int(np.argmin(model.path_[column]))
+            assert model.ridge_ == pytest.approx(model.path_["ridge"][best])
+            assert len(model.import_indices_) == model.path_["n_points"][best]
+            assert {len(column) for column in model.path_.values()} == {4}
+
+    def test_coefficients_are_fitted_to_all_rows(self):
+        X, y, _ = problem(n=80)
+        model = quick(ridge=[0.1, 0.01], scaling=None).fit(X, y)
+        S = list(model.import_indices_)
+        phi, penalty = oracles.ivm_features(gram(X), S)
+        theta, _ = oracles.ivm_newton(phi, penalty, y, np.ones(80), 80 * model.ridge_, np.zeros((len(S) + 1, 2)), 20)
+        np.testing.assert_allclose(model.decision_function(X), phi @ (theta[:, 1] - theta[:, 0]), atol=1e-6)
+
+    def test_given_tuning_rows(self):
+        X, y, _ = problem(n=80)
+        other = problem(n=50, seed=1)
+        model = quick(ridge=[0.1, 0.01], scaling=None).fit(X, y, tuning=other[:2])
+        best = int(np.argmin(model.path_["tuning_log_loss"]))
+        loss = log_loss(other[1], model.predict_proba(other[0]))
+        assert model.path_["tuning_log_loss"][best] == pytest.approx(loss, rel=1e-9)
+        expected = oracles.ivm_by_scipy(gram(X), list(model.import_indices_), y, np.ones(80), 80 * model.ridge_)
+        assert model.path_["objective"][best] == pytest.approx(expected, rel=1e-8)
+        words = np.array(["no", "yes"])
+        named = quick(ridge=[0.1, 0.01], scaling=None).fit(X, words[y], tuning=(other[0], words[other[1]]))
+        np.testing.assert_array_equal(named.path_["tuning_error"], model.path_["tuning_error"])
+
+    def test_default_path(self):
+        X, y, _ = problem(n=100)
+        model = ImportVectorMachine("gaussian", width=1.0, random_state=0).fit(X, y)
+        n = len(tuning_split(Rows.of(X, y, np.ones(100), 2), 0.25, seed=0)[0])
+        ridges = 2 * np.exp(np.arange(10.0, -11, -1)) / n
+        np.testing.assert_allclose(model.path_["ridge"], ridges[: len(model.path_["ridge"])])
+        loss = model.path_["tuning_log_loss"]
+        assert 10 < len(loss) < 21
+        assert not (loss[-2:] < 0.99 * loss[:-2].min()).any()  # the last two ridges brought no gain
+
+    def test_widths(self):
+        X, y, _ = problem(n=100)
+        median = ImportVectorMachine("gaussian", "median", random_state=0).fit(X, y).width_
+        auto = ImportVectorMachine("gaussian", random_state=0).fit(X, y)
+        assert min(abs(auto.width_ / median - m) for m in (0.6, 1.2, 2.5, 5.0)) < 1e-9
+        losses = {}
+        for width in (0.2, 1.0, 5.0):
+            losses[width] = (
+                ImportVectorMachine("gaussian", width, random_state=0).fit(X, y).path_["tuning_log_loss"].min()
+            )
+        chosen = ImportVectorMachine("gaussian", [0.2, 1.0, 5.0], random_state=0).fit(X, y)
+        assert chosen.width_ == min(losses, key=losses.get)
+        assert ImportVectorMachine("gaussian", TimesMedian((2.0,)), random_state=0).fit(X, y).width_ == pytest.approx(
+            2 * median
+        )
+
+    def test_width_is_chosen_on_a_sample_of_many_rows(self, monkeypatch):
+        X, y, _ = problem(n=300)
+        whole = ImportVectorMachine("gaussian", 1.0, random_state=0).fit(X, y)
+        monkeypatch.setattr(ivm, "SCREEN_ROWS", 60)
+        sizes, run = [], ImportVectorMachine._run
+        monkeypatch.setattr(
+            ImportVectorMachine,
+            "_run",
+            lambda self, split, *args: sizes.append(len(split.rows)) or run(self, split, *args),
+        )
+        model = ImportVectorMachine("gaussian", [0.03, 1.0], random_state=0, n_jobs=1).fit(X, y)
+        assert sizes[:2] == [60, 60] and sizes[2] in range(220, 230) and len(sizes) == 3
+        assert model.width_ == 1.0
+        np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+        given = ImportVectorMachine("gaussian", [0.03, 1.0], random_state=0).fit(X, y, tuning=problem(n=50, seed=1)[:2])
+        assert given.width_ == 1.0
+
+    def test_kernel_is_chosen(self, monkeypatch):
+        X, y, _ = problem(n=160)
+        for rows in (1000, 60):
+            monkeypatch.setattr(ivm, "SCREEN_ROWS", rows)
+            auto = ImportVectorMachine(random_state=0).fit(X, y)
+            losses = {}
+            for name in ("gaussian", "laplacian"):
+                losses[name] = ImportVectorMachine(name, random_state=0).fit(X, y).path_["tuning_log_loss"].min()
+            assert auto.kernel_.name == min(losses, key=losses.get)
+
+    def test_one_ridge_and_several_widths(self):
+        X, y, _ = problem(n=100)
+        model = ImportVectorMachine("gaussian", [0.02, 1.0], ridge=0.01, random_state=0).fit(X, y)
+        assert model.width_ == 1.0 and len(model.path_["ridge"]) == 1
+        np.testing.assert_allclose(model.predict_proba(X), quick().fit(X, y).predict_proba(X), atol=1e-9)
+
+    def test_number_of_points(self):
+        X, y, _ = problem(n=150)
+        options = {"width": 0.2, "tol": 1e-6, "ridge": 1e-4}
+        assert len(quick(**options).fit(X, y).import_indices_) == 50
+        assert len(quick(**options, max_points=None).fit(X, y).import_indices_) > 60
+        assert (
+            ImportVectorMachine()._most_points(Rows.of(np.arange(10_000.0)[:, None], np.zeros(1), np.ones(10_000), 2))
+            == 150
+        )
+
+    def test_threads_change_nothing(self, monkeypatch):
+        X, y, _ = problem(n=400, c=3)
+        monkeypatch.setattr(model_module, "TILE_BYTES", 10_000)
+        one, two = (quick(candidates=50, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+        np.testing.assert_array_equal(one.import_indices_, two.import_indices_)
+        np.testing.assert_array_equal(one.coef_, two.coef_)
+
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_weights_are_copies(self, search):
+        X, y, _ = problem(n=50, c=3)
+        counts = 1 + np.arange(50) % 3
+        many = np.repeat(np.arange(50), counts)
+        shuffled = np.random.default_rng(0).permutation(many)
+        options = {"width": [0.5, 1.5], "ridge": [0.1, 0.01, 0.001], "search": search, "random_state": 0}
+        weighted = ImportVectorMachine(**options).fit(X, y, counts)
+        copied = ImportVectorMachine(**options).fit(X[shuffled], y[shuffled])
+        np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-8)
+        np.testing.assert_allclose(weighted.loo_proba_[shuffled], copied.loo_proba_, atol=1e-8)
+        np.testing.assert_array_equal(weighted.centers_, copied.centers_)
+
+    def test_class_weight(self):
+        X, y, _ = problem(n=80)
+        y = np.where(np.arange(80) % 5 == 0, 1, 0)
+        by_class = quick(class_weight={1: 3.0}).fit(X, y)
+        by_row = quick().fit(X, y, np.where(y == 1, 3.0, 1.0))
+        np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-9)
+        assert quick(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1].mean() == pytest.approx(0.5, abs=0.1)
+
+    def test_tags(self):
+        X, y, _ = problem(n=80)
+        tags = np.column_stack([y, X[:, 1] > 0.5, np.zeros(80)]).astype(int)
+        model = quick().fit(X, tags)
+        proba = model.predict_proba(X)
+        assert proba.shape == model.loo_proba_.shape == (80, 3)
+        np.testing.assert_array_equal(model.predict(X), proba > 0.5)
+        assert (model.predict(X)[:, :2] == tags[:, :2]).mean() > 0.85 and proba[:, 2].max() < 1e-3
+        path = ImportVectorMachine(width=1.0, ridge=[0.1, 0.01], random_state=0).fit(X, tags)
+        assert (path.path_["tuning_error"] < 0.25).all()
+        given = quick(ridge=[0.1, 0.01]).fit(X, tags, tuning=(X[:20], tags[:20]))
+        assert given.path_["tuning_error"].shape == (2,)
+
+    def test_sparse_is_dense(self):
+        X, y, _ = problem(n=80, c=3, d=4)
+        X[np.abs(X) < 0.5] = 0.0
+        dense = quick(scaling=None, ridge=[0.1, 0.01]).fit(X, y)
+        thin = quick(scaling=None, ridge=[0.1, 0.01]).fit(sparse.csr_array(X), y)
+        np.testing.assert_array_equal(dense.import_indices_, thin.import_indices_)
+        np.testing.assert_allclose(dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)), atol=1e-8)
+
+    def test_precomputed_is_gaussian(self):
+        X, y, _ = problem(n=80, c=3)
+        K = rbf_kernel(X, gamma=0.5)
+        for ridge in (0.01, [0.1, 0.01]):
+            gauss = quick(scaling=None, ridge=ridge).fit(X, y)
+            given = quick(kernel="precomputed", ridge=ridge).fit(K, y)
+            if ridge == 0.01:  # the rows of a kernel matrix fall into other tuning sets
+                np.testing.assert_array_equal(gauss.import_indices_, given.import_indices_)
+        own = quick(kernel="precomputed", ridge=0.01).fit(K, y)
+        np.testing.assert_array_equal(own.centers_, own.import_indices_)
+        np.testing.assert_allclose(own.predict_proba(K), quick(scaling=None).fit(X, y).predict_proba(X), atol=1e-7)
+
+    @pytest.mark.parametrize("kernel", ["laplacian", "matern32", "linear", "polynomial", laplacian_kernel], ids=str)
+    def test_other_kernels(self, kernel):
+        X, y, _ = problem(n=80)
+        model = quick(kernel=kernel, ridge=[0.1, 0.01]).fit(X, y)
+        assert model.score(X, y) > 0.7
+
+    def test_kernel_units_do_not_matter(self):
+        """The default path is in units of k(x, x)."""
+        X, y, _ = problem(n=60)
+        models = [
+            ImportVectorMachine(kernel=lambda A, B, s=s: s * rbf_kernel(A, B), random_state=0).fit(X, y)
+            for s in (1, 50)
+        ]
+        np.testing.assert_allclose(*(model.predict_proba(X) for model in models), atol=1e-6)
+
+    def test_single_precision(self):
+        X, y, _ = problem(n=80)
+        model = quick().fit(X.astype(np.float32), y)
+        proba = model.predict_proba(X.astype(np.float32))
+        assert proba.dtype == np.float32
+        np.testing.assert_allclose(proba, quick().fit(X, y).predict_proba(X), atol=1e-4)
+
+    def test_max_points_warns(self):
+        X, y, _ = problem(n=80)
+        with pytest.warns(ConvergenceWarning, match="max_points=2 ended the search.*larger tol or ridge"):
+            model = quick(max_points=2).fit(X, y)
+        assert len(model.import_indices_) == 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            quick(max_points=70).fit(X, y)
+
+    def test_tol_and_lookback(self):
+        X, y, _ = problem(n=100)
+        points = [len(quick(**o).fit(X, y).import_indices_) for o in ({}, {"tol": 1e-5}, {"tol": 0.1}, {"lookback": 4})]
+        assert points[2] < points[0] < points[1] and points[3] > points[0]
+
+    def test_candidates(self):
+        X, y, _ = problem(n=100)
+        default, all_, some = (quick(candidates=c).fit(X, y) for c in ("auto", "all", 10))
+        np.testing.assert_array_equal(default.import_indices_, all_.import_indices_)
+        assert list(some.import_indices_) != list(all_.import_indices_)
+        assert some.path_["objective"][-1] < 1.1 * all_.path_["objective"][-1]
+
+    def test_same_seed_same_model(self):
+        X, y, _ = problem(n=100)
+        model = quick(ridge=[0.1, 0.01], candidates=10)
+        first, second, other = (
+            model.fit(X, y).coef_,
+            clone(model).fit(X, y).coef_,
+            clone(model).set_params(random_state=1),
+        )
+        np.testing.assert_array_equal(first, second)
+        assert not np.array_equal(first, other.fit(X, y).coef_)
+
+    def test_leave_one_out_probabilities(self):
+        X, y, _ = problem(n=60)
+        model = quick(scaling=None).fit(X, y)
+        S, held_out = list(model.import_indices_), np.empty(60)
+        phi, penalty = oracles.ivm_features(gram(X), S)
+        for i in range(60):
+            weight = (np.arange(60) != i).astype(float)
+            theta, _ = oracles.ivm_newton(phi, penalty, y, weight, 0.6, np.zeros((len(S) + 1, 2)), 12)
+            held_out[i] = phi[i] @ (theta[:, 1] - theta[:, 0])
+        exact = log_loss(y, 1 / (1 + np.exp(-held_out)))
+        assert log_loss(y, model.loo_proba_) == pytest.approx(exact, rel=0.01)
+
+    def test_verbose(self, capsys):
+        quick(verbose=1).fit(*problem()[:2])
+        assert "ImportVectorMachine" in capsys.readouterr().err
+
+
+X, Y, _ = problem(n=40)
+TAGS = np.column_stack([Y, X[:, 1] > 0]).astype(int)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "name, bad, message",
+        [
+            *[("tol", bad, f"tol={bad!r} must be a number between 0 and 1") for bad in (0.0, 1, np.nan, "small", True)],
+            *[("tuning_fraction", bad, f"tuning_fraction={bad!r} must be a number between") for bad in (1.0, None)],
+            *[("lookback", bad, f"lookback={bad!r} must be a whole number of at least 1") for bad in (0, 1.5, True)],
+            *[("max_points", bad, f"max_points={bad!r} must be a whole number of at least 1") for bad in (0, 2.0, "x")],
+            *[
+                ("candidates", bad, f"candidates={bad!r} must be a whole number of at least 1")
+                for bad in (0, 2.5, None)
+            ],
+            ("candidates", "some", "candidates='some' is not known; use one of 'auto', 'all'"),
+            ("search", "fast", "search='fast' is not known; use one of 'one-step', 'exact'"),
+            ("tuning_loss", "auc", "tuning_loss='auc' is not known; use one of 'log-loss', 'error'"),
+            ("scaling", "log", "scaling='log' is not known"),
+            ("kernel", "bogus", "kernel='bogus' is not known"),
+            ("kernel", Gaussian, "kernel is the class Gaussian"),
+            ("width", 0.0, "width=0.0 must be positive"),
+            ("width", "wide", "width='wide' is not known"),
+            ("ridge", -1.0, "ridge=-1.0 must be positive"),
+            ("ridge", [], r"ridge=\[\] must be positive"),
+            ("ridge", "auto", "ridge='auto' is not known.*'path'"),
+            ("class_weight", "bogus", "class_weight='bogus' is not known"),
+            ("n_jobs", 0, "n_jobs"),
+        ],
+    )
+    def test_parameters(self, name, bad, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            quick(**{name: bad}).fit(X, Y)
+
+    @pytest.mark.parametrize(
+        "tuning, message",
+        [
+            ((X[:, :1], Y), "tuning: X has 1 features.*2"),
+            ((X, Y[:-1]), "tuning: X has 40 rows but y has 39"),
+            ((X, np.zeros(40, int)), "tuning: y has one class only"),
+            ((X, np.where(X[:, 0] > 0, 0, 7)), "tuning: y has the class .*7.*which the training y does not have"),
+            ((np.full_like(X, np.nan), Y), "tuning: .*NaN"),
+            ((X, TAGS), "tuning: its y has shape"),
+            ((X, X[:, 0]), "tuning: .*continuous"),
+            (X, "tuning must be a pair"),
+            ((X,), "tuning must be a pair"),
+            ("rows", "tuning must be a pair"),
+        ],
+        ids=range(10),
+    )
+    def test_tuning_rows(self, tuning, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            quick(ridge="path").fit(X, Y, tuning=tuning)
+
+    def test_a_class_without_a_tuning_row(self):
+        with pytest.raises(ValueError, match=r"tuning: y has no row of class .*2.*every class needs a row"):
+            quick().fit(X, np.arange(40) % 3, tuning=(X, Y))
+
+    def test_tags_of_another_number(self):
+        with pytest.raises(ValueError, match="tuning: its y has shape"):
+            quick().fit(X, TAGS, tuning=(X, np.column_stack([TAGS, Y])))
+
+    def test_data(self):
+        for args, message in [
+            ((X, Y[:-1]), "X has 40 rows but y has 39"),
+            ((X, np.zeros(40)), "y has one class only"),
+            ((X, X[:, 0]), "continuous"),
+            ((np.full_like(X, np.inf), Y), "X contains infinity"),
+            ((X, Y, -np.ones(40)), "sample_weight has negative"),
+            ((1e200 * X, Y), "X has values beyond"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                quick(scaling=None).fit(*args)
+
+    def test_indefinite_kernels(self):
+        K = rbf_kernel(X, gamma=0.5)
+        values, vectors = np.linalg.eigh(K)
+        values[:10] = -5.0
+        message = "kernel: the matrix of . import points is not positive definite: its smallest eigenvalue is -.*zero"
+        with pytest.raises(ValueError, match=message):
+            quick(kernel="precomputed").fit(vectors @ np.diag(values) @ vectors.T, Y)
+        with pytest.raises(ValueError, match=message):
+            quick(kernel=lambda A, B: -(A @ B.T)).fit(X, Y)
+        with pytest.raises(ValueError, match=message):
+            quick(kernel=lambda A, B: 1 - np.square(A @ B.T)).fit(X, Y)
+
+    def test_asymmetric_kernels(self):
+        K = rbf_kernel(X, gamma=0.5) + 0.1 * np.triu(np.ones((40, 40)))
+        with pytest.raises(ValueError, match=r"kernel: .*symmetric"):
+            quick(kernel="precomputed").fit(K, Y)
+
+    def test_precomputed_not_square(self):
+        with pytest.raises(ValueError, match=r"precomputed.*square"):
+            quick(kernel="precomputed").fit(X, Y)
