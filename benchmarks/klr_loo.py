@@ -24,8 +24,8 @@ NOTE = (
     "Mean log-loss of every row by the model without it, all rows as centres, Gaussian kernel, standardised columns: "
     "by n refits with the same penalty of the sum (refits), as the library has it (approximate), and by one Newton "
     "step, which is what it has for many rows (closed). Differences are relative, for every ridge; best: the ridge "
-    "with the smallest log-loss by refits. chosen_excess: how much more the ridge that each chooses costs by refits than "
-    "the best one, relative. seconds: of all ridges."
+    "with the smallest log-loss by refits. chosen_excess: how much more the ridge that each chooses costs by refits "
+    "than the best one, relative. seconds: of all ridges."
 )
 
 
