@@ -25,7 +25,8 @@ NOTE = (
     "kproba: ImportVectorMachine() with its defaults, which choose width and penalty. kproba_given: the same with "
     "these given. The SVCs have C given and gamma='scale' (svc_all_cores: C=10 with n_jobs=-1), or are tuned by a "
     "20-point grid search in 3 folds on all cores; all are calibrated by CalibratedClassifierCV(ensemble=False). "
-    "points: import points, or support vectors of the final SVC. Predict: probabilities of all test rows, median of repeats."
+    "points: import points, or support vectors of the final SVC. Predict: probabilities of all test rows, median of "
+    "repeats."
 )
 
 

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kproba import LSPC, KernelLogisticRegression, recipes
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, recipes
 
 ESTIMATORS = [
     LSPC(),
@@ -16,6 +16,9 @@ ESTIMATORS = [
     KernelLogisticRegression(),
     KernelLogisticRegression(solver="lbfgs", centers="class"),
     KernelLogisticRegression(solver="sgd", tol=0.1, max_iter=1000, centers=5),
+    ImportVectorMachine(),
+    ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=5),
+    ImportVectorMachine(kernel="gaussian", width="median", ridge=0.01, candidates=5),
 ]
 
 

@@ -1,5 +1,6 @@
 """The import vector machine against plain loops, and what the estimator promises."""
 
+import sys
 import warnings
 from itertools import pairwise
 
@@ -7,14 +8,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import oracles
-from kproba import ConvergenceWarning, Gaussian, ImportVectorMachine, TimesMedian
+from kproba import ConvergenceWarning, Gaussian, ImportVectorMachine, Laplacian, TimesMedian, displays
 from kproba.data.rows import Rows
 from kproba.estimators import ivm
-from kproba.import_vectors import SEARCHES, Growth, ImportModel, Pool, Settings, Task, follow, tuning_split
+from kproba.import_vectors import SEARCHES, Growth, ImportModel, PathPoint, Pool, Settings, Task, follow, tuning_split
 from kproba.import_vectors import model as model_module
 from kproba.import_vectors import search as search_module
 from kproba.kernels import Linear
@@ -204,6 +206,13 @@ class TestPath:
             assert change[-1] < 0.01 and (change[:-1] >= 0.01).all()
             assert (np.diff(H) < 0).all()
 
+    def test_the_first_points_are_judged_in_proportion(self):
+        X, y, weight = problem(n=80)
+        task = task_of(X, y, weight)
+        for lookback in (1, 3):  # at so large a ridge one point changes next to nothing
+            model, _ = follow(task, Pool(task), [1e3], Settings(SEARCHES["one-step"], 0.01, lookback))
+            assert len(model.chosen) == 1
+
     def test_the_path_is_warm(self):
         X, y, weight = problem(n=80)
         task, growth = task_of(X, y, weight), Growth()
@@ -285,10 +294,17 @@ class TestEstimator:
         for loss, column in [("log-loss", "tuning_log_loss"), ("error", "tuning_error")]:
             model = quick(ridge=[1e-3, 1.0, 0.1, 1e-2], tuning_loss=loss).fit(X, y)
             np.testing.assert_array_equal(model.path_["ridge"], [1.0, 0.1, 1e-2, 1e-3])
-            best = int(np.argmin(model.path_[column]))
-            assert model.ridge_ == pytest.approx(model.path_["ridge"][best])
-            assert len(model.import_indices_) == model.path_["n_points"][best]
+            assert model.ridge_ == pytest.approx(model.path_["ridge"][int(np.argmin(model.path_[column]))])
             assert {len(column) for column in model.path_.values()} == {4}
+            assert (np.diff(model.path_["n_points"]) >= 0).all()
+
+    def test_the_final_search_is_on_all_rows(self):
+        X, y, _ = problem(n=150)
+        model = quick(ridge=[0.1, 1e-2]).fit(X, y)
+        alone = quick(ridge=model.ridge_).fit(X, y)
+        np.testing.assert_array_equal(model.import_indices_, alone.import_indices_)
+        np.testing.assert_array_equal(model.growth_["objective"], alone.growth_["objective"])
+        assert model.n_iter_ == len(model.import_indices_) == model.growth_["n_points"][-1]
 
     def test_coefficients_are_fitted_to_all_rows(self):
         X, y, _ = problem(n=80)
@@ -300,13 +316,14 @@ class TestEstimator:
 
     def test_given_tuning_rows(self):
         X, y, _ = problem(n=80)
-        other = problem(n=50, seed=1)
-        model = quick(ridge=[0.1, 0.01], scaling=None).fit(X, y, tuning=other[:2])
+        other = problem(n=50, seed=1)[:2]
+        model = quick(ridge=[0.1, 0.01], scaling=None).fit(X, y, tuning=other)
+        alone = quick(scaling=None).fit(X, y, tuning=other)
+        loss, error = log_loss(other[1], alone.predict_proba(other[0])), 1 - alone.score(*other)
+        assert alone.path_["tuning_log_loss"] == pytest.approx([loss], rel=1e-9)
+        assert alone.path_["tuning_error"] == pytest.approx([error])
         best = int(np.argmin(model.path_["tuning_log_loss"]))
-        loss = log_loss(other[1], model.predict_proba(other[0]))
-        assert model.path_["tuning_log_loss"][best] == pytest.approx(loss, rel=1e-9)
-        expected = oracles.ivm_by_scipy(gram(X), list(model.import_indices_), y, np.ones(80), 80 * model.ridge_)
-        assert model.path_["objective"][best] == pytest.approx(expected, rel=1e-8)
+        assert model.ridge_ == model.path_["ridge"][best]
         words = np.array(["no", "yes"])
         named = quick(ridge=[0.1, 0.01], scaling=None).fit(X, words[y], tuning=(other[0], words[other[1]]))
         np.testing.assert_array_equal(named.path_["tuning_error"], model.path_["tuning_error"])
@@ -314,9 +331,9 @@ class TestEstimator:
     def test_default_path(self):
         X, y, _ = problem(n=100)
         model = ImportVectorMachine("gaussian", width=1.0, random_state=0).fit(X, y)
-        n = len(tuning_split(Rows.of(X, y, np.ones(100), 2), 0.25, seed=0)[0])
-        ridges = 2 * np.exp(np.arange(10.0, -11, -1)) / n
+        ridges = 2 * np.exp(np.arange(10.0, -11, -1)) / 100  # of the penalty that it had on fewer rows
         np.testing.assert_allclose(model.path_["ridge"], ridges[: len(model.path_["ridge"])])
+        assert model.ridge_ == pytest.approx(model.path_["ridge"][int(np.argmin(model.path_["tuning_log_loss"]))])
         loss = model.path_["tuning_log_loss"]
         assert 10 < len(loss) < 21
         assert not (loss[-2:] < 0.99 * loss[:-2].min()).any()  # the last two ridges brought no gain
@@ -337,32 +354,44 @@ class TestEstimator:
             2 * median
         )
 
-    def test_width_is_chosen_on_a_sample_of_many_rows(self, monkeypatch):
+    def test_samples_of_many_rows(self, monkeypatch):
+        """The width by 60 rows, kernel and ridge by 120, the model by all."""
         X, y, _ = problem(n=300)
-        whole = ImportVectorMachine("gaussian", 1.0, random_state=0).fit(X, y)
         monkeypatch.setattr(ivm, "SCREEN_ROWS", 60)
+        monkeypatch.setattr(ivm, "PATH_ROWS", 120)
         sizes, run = [], ImportVectorMachine._run
-        monkeypatch.setattr(
-            ImportVectorMachine,
-            "_run",
-            lambda self, split, *args: sizes.append(len(split.rows)) or run(self, split, *args),
-        )
-        model = ImportVectorMachine("gaussian", [0.03, 1.0], random_state=0, n_jobs=1).fit(X, y)
-        assert sizes[:2] == [60, 60] and sizes[2] in range(220, 230) and len(sizes) == 3
-        assert model.width_ == 1.0
-        np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-8)
-        given = ImportVectorMachine("gaussian", [0.03, 1.0], random_state=0).fit(X, y, tuning=problem(n=50, seed=1)[:2])
-        assert given.width_ == 1.0
 
-    def test_kernel_is_chosen(self, monkeypatch):
+        def recorded(self, split, *args):
+            sizes.append(len(split.rows))
+            assert split.tuning is None or not set(split.tuning.rows.keys) & set(split.rows.keys)
+            return run(self, split, *args)
+
+        monkeypatch.setattr(ImportVectorMachine, "_run", recorded)
+        model = ImportVectorMachine(width=[0.03, 1.0], random_state=0, n_jobs=1).fit(X, y)
+        assert sizes == [60] * 4 + [120] * 2 + [300] and model.width_ == 1.0
+        sizes.clear()
+        given = ImportVectorMachine(width=[0.03, 1.0], random_state=0, n_jobs=1)
+        assert given.fit(X, y, tuning=problem(n=50, seed=1)[:2]).width_ == 1.0
+        assert sizes == [60] * 4 + [120] * 2 + [300]
+
+    def test_a_sample_prefers_what_more_rows_resolve(self):
+        def found(name, width, loss):
+            point = PathPoint(0.1, 1.0, 1, loss, loss, 0.0, np.zeros(1), 0.0, False)
+            return Gaussian(width) if name == "g" else Laplacian(width), ivm._Run(None, [point], Growth())
+
+        tried = [found("g", 1.0, 0.300), found("g", 2.0, 0.295), found("l", 1.0, 0.320), found("l", 3.0, 0.305)]
+        pick = ImportVectorMachine()._pick
+        assert pick(tried, 0.0)[0] == Gaussian(2.0)
+        assert pick(tried, 0.05)[0] == Laplacian(3.0)
+        assert pick(tried[:2], 0.05)[0] == Gaussian(1.0)
+
+    def test_kernel_is_chosen(self):
         X, y, _ = problem(n=160)
-        for rows in (1000, 60):
-            monkeypatch.setattr(ivm, "SCREEN_ROWS", rows)
-            auto = ImportVectorMachine(random_state=0).fit(X, y)
-            losses = {}
-            for name in ("gaussian", "laplacian"):
-                losses[name] = ImportVectorMachine(name, random_state=0).fit(X, y).path_["tuning_log_loss"].min()
-            assert auto.kernel_.name == min(losses, key=losses.get)
+        auto = ImportVectorMachine(random_state=0).fit(X, y)
+        losses = {}
+        for name in ("gaussian", "laplacian"):
+            losses[name] = ImportVectorMachine(name, random_state=0).fit(X, y).path_["tuning_log_loss"].min()
+        assert auto.kernel_.name == min(losses, key=losses.get)
 
     def test_one_ridge_and_several_widths(self):
         X, y, _ = problem(n=100)
@@ -474,8 +503,9 @@ class TestEstimator:
 
     def test_tol_and_lookback(self):
         X, y, _ = problem(n=100)
-        points = [len(quick(**o).fit(X, y).import_indices_) for o in ({}, {"tol": 1e-5}, {"tol": 0.1}, {"lookback": 4})]
-        assert points[2] < points[0] < points[1] and points[3] > points[0]
+        options = ({}, {"tol": 1e-5}, {"tol": 0.1}, {"lookback": 1})
+        points = [len(quick(**o).fit(X, y).import_indices_) for o in options]
+        assert points[2] < points[0] < points[1] and points[3] < points[0]
 
     def test_candidates(self):
         X, y, _ = problem(n=100)
@@ -510,6 +540,55 @@ class TestEstimator:
     def test_verbose(self, capsys):
         quick(verbose=1).fit(*problem()[:2])
         assert "ImportVectorMachine" in capsys.readouterr().err
+
+
+class TestDisplays:
+    @pytest.fixture(autouse=True)
+    def no_windows(self):
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        yield
+        matplotlib.pyplot.close("all")
+
+    def test_path(self):
+        model = quick(ridge=[0.1, 0.01, 0.001]).fit(*problem(n=80)[:2])
+        display = displays.ImportPathDisplay.from_estimator(model)
+        display.figure_.canvas.draw()
+        losses, points, objective = (ax.lines[0].get_ydata() for ax in display.axes_)
+        np.testing.assert_array_equal(losses, model.path_["tuning_log_loss"])
+        np.testing.assert_array_equal(points, model.path_["n_points"])
+        np.testing.assert_array_equal(objective, model.growth_["objective"])
+        with pytest.raises(ValueError, match="axes: three are needed"):
+            display.plot(display.axes_[:2])
+
+    @pytest.mark.parametrize("c", [2, 3])
+    def test_points(self, c):
+        X, y, _ = problem(n=80, c=c)
+        model = quick().fit(X, np.array(["a", "b", "c"])[y])
+        display = displays.ImportPointsDisplay.from_estimator(
+            model, X, np.array(["a", "b", "c"])[y], grid_resolution=40
+        )
+        display.figure_.canvas.draw()
+        assert len(display.ax_.lines) == c + 1
+        np.testing.assert_array_equal(display.ax_.lines[-1].get_xdata(), model.centers_[:, 0])
+        again = display.plot(display.ax_)
+        assert again is display and again.proba.shape == (40, 40, c)
+
+    def test_refused(self):
+        X, y, _ = problem(n=80, d=3)
+        with pytest.raises(NotFittedError):
+            displays.ImportPathDisplay.from_estimator(quick())
+        with pytest.raises(ValueError, match=r"X has shape \(80, 3\).*two columns"):
+            displays.ImportPointsDisplay.from_estimator(quick().fit(X, y), X, y)
+        tags = np.column_stack([y, 1 - y])
+        with pytest.raises(ValueError, match="not for tags"):
+            displays.ImportPointsDisplay.from_estimator(quick().fit(X[:, :2], tags), X[:, :2], tags)
+
+    def test_without_matplotlib(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        model = quick().fit(*problem(n=40)[:2])
+        with pytest.raises(ImportError, match=r"pip install 'kproba\[plot\]'"):
+            displays.ImportPathDisplay.from_estimator(model)
 
 
 X, Y, _ = problem(n=40)

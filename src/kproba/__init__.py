@@ -1,6 +1,6 @@
 """Kernel classifiers whose probabilities you can trust."""
 
-from . import metrics, recipes
+from . import displays, metrics, recipes
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression
 from .exceptions import ConditionWarning, ConvergenceWarning, KprobaWarning
 from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
@@ -22,6 +22,7 @@ __all__ = [
     "Matern",
     "Polynomial",
     "TimesMedian",
+    "displays",
     "metrics",
     "recipes",
 ]

@@ -43,6 +43,8 @@ WIDTHS = (0.6, 1.2, 2.5, 5.0)
 #: Widths are compared by models of at most so many distinct rows, kernels and ridges by models of the second number,
 #: on at most the third number of others.
 SCREEN_ROWS, PATH_ROWS, JUDGING_ROWS = 750, 2000, 4000
+#: Losses on a sample that differ by less than this share are level.
+LEVEL = 0.05
 #: max_points="auto": so many times the root of the number of distinct rows, but no fewer than the second number.
 POINTS_BY_ROOT, FEW_POINTS = 1.5, 50
 
@@ -87,9 +89,9 @@ class ImportVectorMachine(KernelClassifier):
         the tuning rows gain no more; several values are all run, from large to small. One value needs no tuning.
     search : {"one-step", "exact"}, default="one-step"
         How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2).
-    tol, lookback : float and int, default=5e-4 and 1
-        The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, which has
-        0.001 for an example).
+    tol, lookback : float and int, default=1e-3 and 3
+        The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, where r is 1
+        for an example; more is steadier where candidates are drawn). The first r points are judged in proportion.
     max_points : "auto", int or None, default="auto"
         Most import points. ``"auto"`` is 50, or 1.5 times the root of the number of distinct rows if that is more;
         None sets no limit. A warning says if a number that was given ended the search.
@@ -147,8 +149,8 @@ class ImportVectorMachine(KernelClassifier):
         width="auto",
         ridge="path",
         search="one-step",
-        tol=5e-4,
-        lookback=1,
+        tol=1e-3,
+        lookback=3,
         max_points="auto",
         candidates="auto",
         tuning_fraction=0.25,
@@ -240,26 +242,38 @@ class ImportVectorMachine(KernelClassifier):
         split = self._split(rows, given, seed)
         if len(candidates) > len(kernels) and split.rows.n_distinct > SCREEN_ROWS:
             found = self._side_by_side(_sampled(rows, split, SCREEN_ROWS, seed), candidates, seed, progress)
-            best = {kernel.name: kernel for kernel, _ in reversed(found)}  # the best come first in what was found
-            candidates = list(best.values())
+            names = dict.fromkeys(kernel.name for kernel in candidates)
+            candidates = [self._pick([f for f in found if f[0].name == name], LEVEL)[0] for name in names]
         if len(candidates) == 1 and self._has_one_ridge:
             return candidates[0], None
-        kernel, path = self._side_by_side(_sampled(rows, split, PATH_ROWS, seed), candidates, seed, progress)[0]
+        sample = _sampled(rows, split, PATH_ROWS, seed)
+        found = self._side_by_side(sample, candidates, seed, progress)
+        kernel, path = self._pick(found, 0.0 if sample is split else LEVEL)
         return kernel, None if self._has_one_ridge else path
 
     def _side_by_side(self, split: _Split, candidates, seed: int, progress: Progress) -> list[tuple[Kernel, _Run]]:
-        """The paths of several kernels, best first; several run on a thread each."""
+        """The paths of several kernels; several run on a thread each."""
         workers = n_workers(self.n_jobs)
         each = workers if len(candidates) == 1 else 1
         runs = map_independent(lambda k: self._run(split, k, seed, progress, each), candidates, workers)
+        return list(zip(candidates, runs))
 
-        def rank(found):
-            """Smaller is better: the loss and, where it is level to six digits, the wider kernel."""
-            best = best_of(found[1].points, self.tuning_loss)
-            loss = best.tuning_error if self.tuning_loss == "error" else best.tuning_log_loss
-            return float(f"{loss:.6g}"), best.tuning_log_loss, -(found[0].width or 0.0)
+    def _pick(self, found: list[tuple[Kernel, _Run]], level: float) -> tuple[Kernel, _Run]:
+        """The smallest loss; of those that a sample finds level, the last kernel and the narrowest width.
 
-        return sorted(zip(candidates, runs), key=rank)
+        All rows and their points resolve more than the sample does, so what is rougher gains more from them.
+        """
+
+        def loss(item) -> float:
+            best = best_of(item[1].points, self.tuning_loss)
+            return best.tuning_error if self.tuning_loss == "error" else best.tuning_log_loss
+
+        best = min(found, key=lambda item: (float(f"{loss(item):.6g}"), -(item[0].width or 0.0)))
+        if not level:
+            return best
+        near = [item for item in found if loss(item) <= (1.0 + level) * loss(best)]
+        last = [item for item in near if item[0].name == near[-1][0].name]
+        return min(last, key=lambda item: item[0].width or 0.0)
 
     def _split(self, rows: Rows, given: Tuning | None, seed: int) -> _Split:
         if given is not None:

@@ -26,6 +26,8 @@ from ..sweep import TILE_BYTES, map_independent, row_slices
 SETTLED, NEARLY = 1e-14, 1e-8
 #: A factor is used again as long as every step promises less than this share of what the one before promised.
 SLOW = 0.1
+#: After so many points the factor is made anew in any case.
+MOST_AGE = 4
 #: Objectives that differ by less than this share are level.
 ROUNDING = 1e-13
 #: A mean loss below this is as good as none.
@@ -105,17 +107,28 @@ class Task:
         return [self.rows.weight[:, None, None] * C for C in self.unit_curvatures(P)]
 
 
+class Factors(NamedTuple):
+    """Cholesky factors of ∂²J/∂β², one for every group of g columns; β_jp stands at place jg + p.
+
+    ``curvatures`` (n, g, g) are the weights that they were made with, and ``age`` how many points were added since.
+    """
+
+    curvatures: list[np.ndarray]
+    lowers: list[np.ndarray]
+    age: int = 0
+
+
 class Addition(NamedTuple):
     """A point that joins the model: its row, its column ψ (n,) of the basis and K_ll − ‖Ψ_l‖², the square of its norm.
 
-    ``start`` (q + 2, k) are coefficients to start from; ``lowers`` are the factors of the larger Hessian, if known.
+    ``start`` (q + 2, k) are coefficients to start from; ``factors`` are those of the larger Hessian, if known.
     """
 
     row: int
     column: np.ndarray
     room: float
     start: np.ndarray
-    lowers: list[np.ndarray] | None
+    factors: Factors | None
 
 
 class ImportModel:
@@ -131,7 +144,7 @@ class ImportModel:
         self._columns = np.ones((len(task), q + 16))  # with room for more
         if q:
             self._columns[:, 1 : q + 1] = linalg.solve_triangular(self.lower, task.columns(self.chosen).T, lower=True).T
-        self._lowers: list[np.ndarray] | None = None
+        self._factors: Factors | None = None
         self._place(np.zeros((1, task.loss.n_columns)) if beta is None else beta)
 
     @property
@@ -162,7 +175,7 @@ class ImportModel:
 
     def set_ridge(self, ridge: float) -> None:
         """Another ρ for the same points and coefficients."""
-        self.ridge, self._lowers = ridge, None
+        self.ridge, self._factors = ridge, None
         self._place(self.beta)
 
     def gradient(self) -> np.ndarray:
@@ -171,10 +184,16 @@ class ImportModel:
         gradient[1:] += self.ridge * self.beta[1:]
         return gradient
 
-    def factors(self) -> list[np.ndarray]:
-        """Lower Cholesky factors of ∂²J/∂β² here, one for every group of columns; β_jp stands at place jg + p."""
-        self._lowers = [self.factor(C) for C in self.task.curvatures(self.P)]
-        return self._lowers
+    def factors(self) -> Factors:
+        """Factors of the Hessian, made anew after a few points: one more changes the curvature little."""
+        if self._factors is None or self._factors.age >= MOST_AGE:
+            return self._renew()
+        return self._factors
+
+    def _renew(self) -> Factors:
+        curvatures = self.task.curvatures(self.P)
+        self._factors = Factors(curvatures, [self.factor(C) for C in curvatures])
+        return self._factors
 
     def factor(self, C: np.ndarray) -> np.ndarray:
         """The factor for a curvature C (n, g, g)."""
@@ -187,30 +206,31 @@ class ImportModel:
         diagonal += a * g * _EPS * diagonal.max()
         return np.linalg.cholesky(H)
 
-    def solve(self, gradient: np.ndarray) -> np.ndarray:
-        """H⁻¹ times a gradient (q + 1, k), by the factors that there are."""
-        assert self._lowers is not None
+    def _newton_step(self, gradient: np.ndarray, factors: Factors) -> np.ndarray:
+        """H⁻¹ times the gradient (q + 1, k)."""
         out = np.empty_like(gradient)
-        for group, lower in zip(self.task.groups, self._lowers):
+        for group, lower in zip(self.task.groups, factors.lowers):
             part = gradient[:, group]
             out[:, group] = linalg.cho_solve((lower, True), part.ravel(), check_finite=False).reshape(part.shape)
         return out
 
-    def settle(self, share: float = SETTLED) -> ImportModel:
-        """Newton's method to convergence (2001 Eq. 5). A factor serves for several steps while they shrink fast."""
-        promised = 0.0
+    def settle(self) -> ImportModel:
+        """Newton's method to convergence (2001 Eq. 5)."""
+        self._descend_until(SETTLED)
+        self._factors = None  # they belong to where it started
+        return self
+
+    def _descend_until(self, share: float) -> None:
+        """Newton steps until the next promises less than a share of J; a factor serves while they shrink fast."""
+        promised = np.inf
         for _ in range(MOST_STEPS):
             gradient = self.gradient()
-            if self._lowers is None:
-                self.factors()
-            step = self.solve(gradient)
-            if 0.5 * np.vdot(gradient, step) > SLOW * promised > 0.0:
-                self.factors()
-                step = self.solve(gradient)
+            step = self._newton_step(gradient, self.factors())
+            if 0.5 * np.vdot(gradient, step) > SLOW * promised:
+                step = self._newton_step(gradient, self._renew())
             promised = 0.5 * float(np.vdot(gradient, step))
             if not self._descend(step) or promised <= share * self._scale:
                 break
-        return self
 
     def _descend(self, step: np.ndarray) -> bool:
         """The step, halved until the objective does not rise; whether there was one."""
@@ -219,7 +239,7 @@ class ImportModel:
             self._place(beta - step * 0.5**halving)
             if self.value <= value + ROUNDING * self._scale:
                 if halving:
-                    self._lowers = None  # the curvature has changed too much
+                    self._factors = None  # the curvature has changed too much
                 return True
         self._place(beta)
         return False
@@ -234,12 +254,12 @@ class ImportModel:
             self._columns = larger
         self._columns[:, q + 1] = new.column
         self.chosen.append(int(new.row))
-        self._lowers = new.lowers
+        self._factors = new.factors
         before, beta = self.value, np.vstack([self.beta, np.zeros_like(self.beta[:1])])
         self._place(new.start)
         if not self.value < before:  # a single Newton step may overshoot
             self._place(beta)
-        self.settle(NEARLY)
+        self._descend_until(NEARLY)
 
     def leave_one_out(self) -> np.ndarray:
         """Approximate U (n, k) of each row without a unit of its weight, the import points kept.
@@ -249,7 +269,7 @@ class ImportModel:
         unit, a = self.task.rows.unit, self.psi.shape[1]
         slope = unit[:, None] * self.task.loss.residual(self.P, self.task.rows.labels)
         out = self.U.copy()
-        for group, C, lower in zip(self.task.groups, self.task.unit_curvatures(self.P), self.factors()):
+        for group, C, lower in zip(self.task.groups, self.task.unit_curvatures(self.P), self._renew().lowers):
             g = C.shape[1]
             inverse = linalg.cho_solve((lower, True), np.eye(a * g), check_finite=False).reshape(a, g, a, g)
             for rows in row_slices(len(out), 8 * (a + 3 * g * g)):
@@ -265,7 +285,7 @@ def weighted_products(left: np.ndarray, C: np.ndarray, right: np.ndarray) -> np.
     out = np.empty((left.shape[1], g, right.shape[1], g))
     for p in range(g):
         for r in range(p + 1):
-            out[:, p, :, r] = (left * C[:, p, r, None]).T @ right
+            out[:, p, :, r] = left.T @ (right * C[:, p, r, None])
             out[:, r, :, p] = out[:, p, :, r]
     return out
 

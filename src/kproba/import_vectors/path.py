@@ -22,7 +22,10 @@ NOTICEABLE, PATIENCE = 0.01, 2
 
 @dataclass(frozen=True)
 class Settings:
-    """How points are added, and when no more are: once |H_k − H_{k−r}|/|H_k| < tol with r = ``lookback``."""
+    """How points are added, and when no more are: once |H_k − H_{k−r}|/|H_k| < tol with r = ``lookback``.
+
+    The first r points are judged in proportion: k of them must not change H by k/r·tol.
+    """
 
     search: Callable[[ImportModel, Pool], Addition | None]
     tol: float = 1e-3
@@ -87,11 +90,16 @@ def grow(model: ImportModel, pool: Pool, settings: Settings, note: Callable[[], 
         model.add(new)
         note()
         values.append(model.value)
-        if len(values) > settings.lookback:
-            gain = abs(values[-1] - values[-1 - settings.lookback]) / abs(values[-1])
-            if gain < settings.tol:
-                return gain, False
+        gain, share = _change(values, settings.lookback)
+        if gain < share * settings.tol:
+            return gain, False
     return gain, True
+
+
+def _change(values: Sequence[float], lookback: int) -> tuple[float, float]:
+    """|H_k − H_{k−r}|/|H_k|, and 1; with k < r points so far, the change by those and their share k/r."""
+    steps = min(lookback, len(values) - 1)
+    return abs(values[-1] - values[-1 - steps]) / abs(values[-1]), steps / lookback
 
 
 def follow(

@@ -21,6 +21,7 @@ from .model import (
     ROUNDING,
     SETTLED,
     Addition,
+    Factors,
     ImportModel,
     Task,
     bordered,
@@ -152,10 +153,9 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
 
     All candidates are ranked by the predicted decrease; the objective (6) is computed for the first few.
     """
-    which, lowers = np.arange(pool.draw(model)), model.factors()
+    which, factors = np.arange(pool.draw(model)), model.factors()
     if len(which) > FINALISTS:
-        bend = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
-        lower = lowers[0] if model.beta.shape[1] == 1 else model.factor(bend[:, None, None])
+        bend, lower = _mean_curvature(model, factors)
         parts = _slices(pool, 16 * len(model.task))
         decrease = np.concatenate([_predicted_decrease(model, pool.residuals(model, p), bend, lower) for p in parts])
         pool.rate(decrease)
@@ -163,8 +163,16 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
         which = which[decrease[which] > 0.0]
     wide = 8 * len(model.task) * 4 * (model.task.loss.n_columns + 1)
     finalists = (pool.residuals(model, part).normalised() for part in pool.blocks(which, wide))
-    found = [_newton_steps(model, new, lowers) for new in finalists if len(new.rows)]
-    return min(found, key=lambda steps: steps.value.min()).best(lowers) if found else None
+    found = [_newton_steps(model, new, factors) for new in finalists if len(new.rows)]
+    return min(found, key=lambda steps: steps.value.min()).best(factors) if found else None
+
+
+def _mean_curvature(model: ImportModel, factors: Factors) -> tuple[np.ndarray, np.ndarray]:
+    """The curvature as one number a row (n,), and the factor that goes with it."""
+    if model.beta.shape[1] == 1:
+        return factors.curvatures[0][:, 0, 0], factors.lowers[0]
+    bend = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
+    return bend, model.factor(bend[:, None, None])
 
 
 def _slices(pool: Pool, bytes_each: int) -> list[slice]:
@@ -209,20 +217,22 @@ class _Steps(NamedTuple):
     value: np.ndarray
     borders: list[_Border]
 
-    def best(self, lowers: list[np.ndarray]) -> Addition:
+    def best(self, factors: Factors) -> Addition:
         b = int(np.argmin(self.value))
         corners = [np.linalg.cholesky(border.schur[b]) for border in self.borders]
-        larger = [bordered(low, edge.half[:, b], c) for low, edge, c in zip(lowers, self.borders, corners)]
+        edges = [border.half[:, b] for border in self.borders]
+        lowers = [bordered(*parts) for parts in zip(factors.lowers, edges, corners)]
+        larger = Factors(factors.curvatures, lowers, factors.age + 1)
         return Addition(self.new.rows[b], self.new.columns[:, b], self.new.room[b], self.beta[b], larger)
 
 
-def _newton_steps(model: ImportModel, new: Residuals, lowers: list[np.ndarray]) -> _Steps:
+def _newton_steps(model: ImportModel, new: Residuals, factors: Factors) -> _Steps:
     """One Newton step of every augmented model, through the factor of the present one bordered by the candidate."""
     task, gradient, slope = model.task, model.gradient(), model.task.slope(model.P)
     m, (a, k) = len(new.rows), model.beta.shape
     beta, borders = np.zeros((m, a + 1, k)), []
     beta[:, :a] = model.beta
-    for group, C, lower in zip(task.groups, task.curvatures(model.P), lowers):
+    for group, C, lower in zip(task.groups, *factors[:2]):
         border = _border(model, new, C, lower)
         rest = linalg.solve_triangular(lower, gradient[:, group].ravel(), lower=True, check_finite=False)
         pull = new.columns.T @ slope[:, group] - np.tensordot(rest, border.half, 1)
@@ -232,7 +242,8 @@ def _newton_steps(model: ImportModel, new: Residuals, lowers: list[np.ndarray]) 
         beta[:, :a, group] -= change.reshape(a, -1, m).transpose(2, 0, 1)
         beta[:, a, group] = -step
         borders.append(border)
-    U = np.tensordot(beta[:, :a], model.psi, (1, 1)).transpose(0, 2, 1) + new.columns.T[:, :, None] * beta[:, a, None]
+    U = (model.psi @ beta[:, :a].transpose(1, 0, 2).reshape(a, m * k)).reshape(-1, m, k).transpose(1, 0, 2)
+    U = U + new.columns.T[:, :, None] * beta[:, a, None]
     value = _stacked_losses(task, U) + 0.5 * model.ridge * np.square(beta[:, 1:]).sum(axis=(1, 2))
     return _Steps(new, beta, np.where(np.isfinite(value), value, np.inf), borders)
 
