@@ -97,7 +97,7 @@ class ImportVectorMachine(KernelClassifier):
         None sets no limit. A warning says if a number that was given ended the search.
     candidates : "auto", "all" or int, default="auto"
         Rows that are looked at in every step: all distinct ones, or a subset of which a quarter changes from step to
-        step. ``"auto"`` takes all up to 1,000 and then 200.
+        step. ``"auto"`` takes all up to 1,000 and then 100.
     tuning_fraction : float, default=0.25
         Share of the rows held back to choose λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"

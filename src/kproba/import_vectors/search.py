@@ -29,7 +29,7 @@ from .model import (
 )
 
 #: Up to this many distinct rows are all candidates at every step; of more, so many are.
-ALL_ROWS, CANDIDATES = 1000, 200
+ALL_ROWS, CANDIDATES = 1000, 100
 #: The share of these that is replaced at every step.
 FRESH = 0.25
 #: Columns of candidates are kept up to this size; beyond it, all candidates are computed at every step.
