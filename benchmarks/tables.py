@@ -13,6 +13,7 @@ from pathlib import Path
 from . import results, rivals
 from .tables_quality import table as means_table
 
+EXPERIMENTS = results.ROOT / "experiments" / "results"
 PAGES = ("README.md", "docs/benchmarks.md", "docs/klr.md", "docs/ivm.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
@@ -26,8 +27,11 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 def footer(payload: dict) -> str:
     """Where the numbers come from, in one line."""
     s = payload["stamp"]
-    versions = ", ".join(f"{name} {version}" for name, version in s["libraries"].items() if name != "pandas")
-    where = f"{s['cpu']}, {s['cores']} cores, {s['memory_gib']} GiB; Python {s['python']}, {versions}"
+    names = ("numpy", "scipy", "scikit-learn", "kproba")  # experiments stamp these without a dictionary
+    libraries = s.get("libraries") or {name: s[name] for name in names}
+    versions = ", ".join(f"{name} {version}" for name, version in libraries.items() if name != "pandas")
+    memory = f", {s['memory_gib']} GiB" if "memory_gib" in s else ""
+    where = f"{s['cpu']}, {s['cores']} cores{memory}; Python {s['python']}, {versions}"
     return f"*{s['date']}, commit {s['commit']}; {where}.*"
 
 
@@ -185,7 +189,36 @@ def ivm_search(payload: dict) -> str:
     return markdown(["search", "measured"], rows)
 
 
-TABLES = (quality, letter, fit_floor, predict_floor, memory, centers, klr_letter, klr_loo, ivm_svc, ivm_search)
+def size_2010(payload: dict) -> str:
+    """Errors, and training times over those of LSPC, where rows are fewest, in the middle and most."""
+    rows = []
+    for name, found in payload["datasets"].items():
+        for point in found["fig7"][:: max(1, (len(found["fig7"]) - 1) // 2)]:
+            methods = point["methods"]
+            errors = [f"{row['error_percent']['mean']:.1f}" for row in methods.values()]
+            base = methods["LSPC"]["training_seconds"]["mean"]
+            times = [
+                f"{methods[key]['training_seconds']['mean'] / base:.1f}"
+                for key in ("LSPC(full)", "KLR", "KLR, plain L-BFGS")
+            ]
+            rows.append([f"{name}, n = {point['n']:,}", *errors, *times])
+    methods = list(next(iter(payload["datasets"].values()))["fig7"][0]["methods"])
+    return markdown(["", *(f"error %, {m}" for m in methods), "time, LSPC(full)", "KLR", "plain L-BFGS"], rows)
+
+
+TABLES = (
+    size_2010,
+    quality,
+    letter,
+    fit_floor,
+    predict_floor,
+    memory,
+    centers,
+    klr_letter,
+    klr_loo,
+    ivm_svc,
+    ivm_search,
+)
 RENDERERS = {f.__name__: f for f in TABLES}
 
 
@@ -196,7 +229,7 @@ def render(text: str, folder: Path | str = results.RESULTS) -> str:
         opening, name, closing = match.groups()
         if name not in RENDERERS:
             raise ValueError(f"There is no table {name!r}; known are {', '.join(RENDERERS)}.")
-        payload = results.read(name, folder)
+        payload = results.read(name, folder) or results.read(name, EXPERIMENTS)
         if payload is None:
             return match.group(0)
         return f"{opening}\n{RENDERERS[name](payload)}\n\n{footer(payload)}\n\n{closing}"

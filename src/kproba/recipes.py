@@ -79,4 +79,5 @@ def ivm_2001(n: int, **changes) -> ImportVectorMachine:
     """
     ridges = tuple(2.0 * np.exp(exponent) / n for exponent in EXPONENTS_2001)
     given = {"kernel": "gaussian", "ridge": ridges, "tuning_loss": "error", "tol": 1e-3, "lookback": 1}
-    return ImportVectorMachine(**{**given, "scaling": None, **changes})
+    more = {"max_points": None, "candidates": "all", "scaling": None}
+    return ImportVectorMachine(**{**given, **more, **changes})

@@ -98,6 +98,17 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return (self.basis_.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
 
+    def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
+        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
+        if held_out is None:
+            return
+        scores, absent = held_out[place], np.flatnonzero(place < 0)
+        if len(absent):
+            scores[absent] = self._scores(X[absent])
+        self.loo_scores_ = scores[:, : len(self.classes_)]
+        if self.link != "none":
+            self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
+
     def decision_function(self, X) -> np.ndarray:
         """What the link decides by: its largest column is the predicted class.
 
@@ -171,6 +182,31 @@ def check_count(name: str, value) -> None:
     """Refuse what is not a whole number of at least 1."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+
+
+def scaled_rows(rows: Rows, scaling) -> Rows:
+    """The rows with their columns scaled; None leaves them as they are."""
+    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
+
+
+def check_positive(name: str, value, words) -> None:
+    """A positive number, a non-empty sequence of them, or one of the words."""
+    allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
+    if isinstance(value, str):
+        if value not in words:
+            raise ValueError(f"{name}={value!r} is not known; {allowed}")
+        return
+    try:
+        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
+    if (
+        numbers.ndim > 1
+        or not numbers.size
+        or isinstance(value, bool)
+        or not (np.isfinite(numbers) & (numbers > 0)).all()
+    ):
+        raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
 
 
 def check_link(link) -> None:

@@ -11,13 +11,12 @@ from scipy import sparse
 from ..basis import Basis, Centers, all_centers, class_centers, sample_rows, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..links import in_blocks
 from ..progress import Progress
 from ..scaling import fit_scaling
 from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, width_candidates
 from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
-from ._base import KernelClassifier, check_choice
+from ._base import KernelClassifier, check_choice, check_positive, scaled_rows
 
 #: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
 #: the last number (measured in benchmarks/centers.py).
@@ -82,7 +81,7 @@ class SearchedClassifier(KernelClassifier):
         if self._is_precomputed:
             kernels = [Precomputed(training=X)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
-        scaled = _scaled(rows, scaling)
+        scaled = scaled_rows(rows, scaling)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             density = self._density(rows)
             search = Search(
@@ -99,7 +98,7 @@ class SearchedClassifier(KernelClassifier):
             )
             best, self.scaling_ = self._choose(search, kernels, scaled, scaling)
             if self.scaling_ is not scaling:
-                scaled = _scaled(rows, self.scaling_)
+                scaled = scaled_rows(rows, self.scaling_)
             best = self._settle(search, best, scaled)
         self._store(best, rows, record)
         self._store_leave_one_out(best.solution.held_out, X, place)
@@ -198,17 +197,6 @@ class SearchedClassifier(KernelClassifier):
         if solution.n_iter is not None:
             self.n_iter_ = solution.n_iter
 
-    def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
-        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
-        if held_out is None:
-            return
-        scores, absent = held_out[place], np.flatnonzero(place < 0)
-        if len(absent):
-            scores[absent] = self._scores(X[absent])
-        self.loo_scores_ = scores[:, : len(self.classes_)]
-        if self.link != "none":
-            self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
-
     def _ridge_unit(self, size: float) -> float:
         """The unit of the ridge where k(x, x) is about ``size``."""
         return size
@@ -240,8 +228,8 @@ class SearchedClassifier(KernelClassifier):
         if not (isinstance(self.loo, bool | np.bool_) and self.loo) and self.loo != "auto":
             raise ValueError(f"loo={self.loo!r} is not known; use 'auto' or True.")
         if not isinstance(self.width, TimesMedian):
-            _check_positive("width", self.width, words=("auto", "median"))
-        _check_positive("ridge", self.ridge, words=("auto",))
+            check_positive("width", self.width, words=("auto", "median"))
+        check_positive("ridge", self.ridge, words=("auto",))
         if not isinstance(self.folds, int | np.integer) or isinstance(self.folds, bool) or self.folds < 2:
             raise ValueError(f"folds={self.folds!r}: cross-validation needs a whole number of at least 2 folds.")
         _check_center_mode(self.centers)
@@ -282,30 +270,6 @@ def auto_centers(n: int) -> int:
     [500, 2000, 2378, 3357]
     """
     return n if n <= ALL_ROWS else min(MOST_CENTERS, round(ALL_ROWS * (n / ALL_ROWS) ** GROWTH))
-
-
-def _scaled(rows: Rows, scaling) -> Rows:
-    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
-
-
-def _check_positive(name: str, value, words) -> None:
-    """A positive number, a non-empty sequence of them, or one of the words."""
-    allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
-    if isinstance(value, str):
-        if value not in words:
-            raise ValueError(f"{name}={value!r} is not known; {allowed}")
-        return
-    try:
-        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
-    if (
-        numbers.ndim > 1
-        or not numbers.size
-        or isinstance(value, bool)
-        or not (np.isfinite(numbers) & (numbers > 0)).all()
-    ):
-        raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
 
 
 def _check_center_mode(centers) -> None:

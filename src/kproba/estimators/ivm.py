@@ -26,15 +26,15 @@ from ..import_vectors import (
     tuning_split,
 )
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..links import Sigmoid, Softmax, in_blocks
+from ..links import Sigmoid, Softmax
 from ..losses import Multinomial, Tags
 from ..progress import Progress
 from ..scaling import fit_scaling
 from ..search import subsample, width_candidates
 from ..selection import TimesMedian
 from ..sweep import map_independent, n_workers, one_blas_thread
-from ._base import KernelClassifier, check_choice, check_count, check_fraction
-from ._searched import UNIT_ROWS, _check_positive, _scaled
+from ._base import KernelClassifier, check_choice, check_count, check_fraction, check_positive, scaled_rows
+from ._searched import UNIT_ROWS
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10.
 EXPONENTS_2001 = range(10, -11, -1)
@@ -206,12 +206,12 @@ class ImportVectorMachine(KernelClassifier):
         with one_blas_thread(), Progress(self.verbose, title=type(self).__name__) as progress:
             final, path = self._choose(kernels, scaled, tuned_by, self._seed(), progress)
         self._store(final, path, rows)
-        self._store_leave_one_out(final.model, X, place)
+        self._store_leave_one_out(final.model.task.loss.scores(final.model.leave_one_out()), X, place)
         return self
 
     def _exact_rows(self, rows: Rows) -> Rows:
         """Scaled rows in double precision: in single precision a kernel matrix may be indefinite."""
-        scaled = _scaled(rows, self.scaling_)
+        scaled = scaled_rows(rows, self.scaling_)
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
 
     def _choose(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
@@ -338,13 +338,6 @@ class ImportVectorMachine(KernelClassifier):
                 stacklevel=4,
             )
 
-    def _store_leave_one_out(self, model: ImportModel, X, place: np.ndarray) -> None:
-        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
-        scores, absent = model.task.loss.scores(model.leave_one_out())[place], np.flatnonzero(place < 0)
-        if len(absent):
-            scores[absent] = self._scores(X[absent])
-        self.loo_scores_, self.loo_proba_ = scores, in_blocks(self.link_.probabilities, scores)
-
     def _read_tuning(self, tuning, rows: Rows) -> Rows:
         """The user's tuning rows, with the class numbers of the training rows."""
         if not isinstance(tuning, tuple | list) or len(tuning) != 2:
@@ -378,8 +371,8 @@ class ImportVectorMachine(KernelClassifier):
         check_choice("tuning_loss", self.tuning_loss, ("log-loss", "error"))
         check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
         if not isinstance(self.width, TimesMedian):
-            _check_positive("width", self.width, words=("auto", "median"))
-        _check_positive("ridge", self.ridge, words=("path",))
+            check_positive("width", self.width, words=("auto", "median"))
+        check_positive("ridge", self.ridge, words=("path",))
         check_fraction("tol", self.tol)
         check_fraction("tuning_fraction", self.tuning_fraction)
         check_count("lookback", self.lookback)
