@@ -46,7 +46,7 @@ SCREEN_ROWS, PATH_ROWS, JUDGING_ROWS = 750, 2000, 4000
 #: Losses on a sample that differ by less than this share are level.
 LEVEL = 0.05
 #: max_points="auto": so many times the root of the number of distinct rows, but no fewer than the second number.
-POINTS_BY_ROOT, FEW_POINTS = 1.5, 50
+POINTS_BY_ROOT, FEW_POINTS = 1.2, 50
 
 
 class _Split(NamedTuple):
@@ -93,7 +93,7 @@ class ImportVectorMachine(KernelClassifier):
         The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, where r is 1
         for an example; more is steadier where candidates are drawn). The first r points are judged in proportion.
     max_points : "auto", int or None, default="auto"
-        Most import points. ``"auto"`` is 50, or 1.5 times the root of the number of distinct rows if that is more;
+        Most import points. ``"auto"`` is 50, or 1.2 times the root of the number of distinct rows if that is more;
         None sets no limit. A warning says if a number that was given ended the search.
     candidates : "auto", "all" or int, default="auto"
         Rows that are looked at in every step: all distinct ones, or a subset of which a quarter changes from step to
