@@ -406,7 +406,7 @@ class TestEstimator:
         assert len(quick(**options, max_points=None).fit(X, y).import_indices_) > 60
         assert (
             ImportVectorMachine()._most_points(Rows.of(np.arange(10_000.0)[:, None], np.zeros(1), np.ones(10_000), 2))
-            == 150
+            == 120
         )
 
     def test_threads_change_nothing(self, monkeypatch):
