@@ -20,6 +20,7 @@ MODULES = {
     "klr_letter": "klr_letter",
     "ivm_search": "ivm_search",
     "ivm_svc": "ivm_svc",
+    "family": "family",
     "centers": "centers",
     "quality": "tables_quality",
     "letter": "letter",
