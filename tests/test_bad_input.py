@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kproba import LSPC, Gaussian, Laplacian, Polynomial, TimesMedian
+from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, Laplacian, Polynomial, TimesMedian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -565,3 +565,19 @@ class TestAccepted:
         expected = quick(scaling=None).fit(X, Y).predict_proba(X)
         model = quick(scaling=None).fit(container(X), Y)
         np.testing.assert_allclose(model.predict_proba(container(X)), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [LSPC, KernelLogisticRegression, ImportVectorMachine])
+@pytest.mark.parametrize("centers", ["all", 20], ids=str)
+def test_indefinite_kernel_matrix(make, centers):
+    """The smallest eigenvalue is named, and what to do; LSPC's other penalty needs no definite matrix."""
+    K = np.random.default_rng(0).normal(size=(40, 40))
+    K = K + K.T
+    options = {"kernel": "precomputed", "ridge": 1e-2}
+    options |= {} if make is ImportVectorMachine else {"centers": centers}
+    with pytest.raises(ValueError, match=r"smallest eigenvalue is -.*Use a positive definite kernel"):
+        make(**options).fit(K, Y)
+    with pytest.raises(ValueError, match="smallest eigenvalue is -"):
+        make(**{**options, "kernel": lambda X, Z: -(X @ Z.T)}).fit(X, Y)
+    if make is LSPC:
+        is_sound(LSPC(**options, penalty="parameters").fit(K, Y).predict_proba(K), 40, 2)

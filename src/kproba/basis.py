@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from .data.hashing import distinct, ranking
 from .data.rows import Batch, Rows
@@ -14,6 +15,9 @@ from .kernels import Kernel, Precomputed
 from .kernels.base import n_rows
 from .moments import Moments
 from .sweep import fill_tiles, sweep
+
+#: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
+INDEFINITE = 1e-6
 
 
 class Centers(NamedTuple):
@@ -50,7 +54,10 @@ class Basis:
     def gram(self) -> np.ndarray:
         """K_zz (b, b), the kernel matrix of the centres: float64 always, for in float32 it may be indefinite."""
         centers = self.centers if isinstance(self.kernel, Precomputed) else self.centers.astype(np.float64)
-        return self.kernel.gram(centers, self.workers)
+        K = self.kernel.gram(centers, self.workers)
+        if not self.kernel.is_definite:
+            refuse_indefinite(K)
+        return K
 
     def batches(self, rows: Rows, copies: int = 1) -> Iterator[Batch]:
         """The rows in blocks such that so many copies of their features fit the block size."""
@@ -85,6 +92,19 @@ class Basis:
 
         fill_tiles(fill, len(out), dtype.itemsize * self.n_centers, self.workers)
         return out
+
+
+def refuse_indefinite(K: np.ndarray) -> None:
+    """A kernel matrix that penalises must not have negative eigenvalues: the objective would have no minimum."""
+    slack = INDEFINITE * float(np.abs(K).sum(axis=1).max())  # a share of what bounds the largest eigenvalue
+    _, info = linalg.lapack.dpotrf(K + slack * np.eye(len(K)), lower=1, overwrite_a=1)
+    if info:
+        values = np.linalg.eigvalsh(K)
+        raise ValueError(
+            f"kernel: the matrix of {len(K)} centres is not positive semi-definite: its smallest eigenvalue is "
+            f"{values[0]:.3g}, its largest {values[-1]:.3g}. Use a positive definite kernel, or set the negative "
+            f"eigenvalues of the kernel matrix to zero."
+        )
 
 
 def all_centers(rows: Rows, kernel: Kernel) -> Centers:

@@ -23,6 +23,8 @@ class Kernel:
     name: ClassVar[str]
     #: whether the kernel has a width that can be chosen from the data
     has_width: ClassVar[bool] = False
+    #: whether every kernel matrix is sure to be positive semi-definite; one that is not is checked where it penalises
+    is_definite: ClassVar[bool] = True
     #: the width, None while it is to be chosen
     width: Any = None
 

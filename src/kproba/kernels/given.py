@@ -20,6 +20,7 @@ class Precomputed(Kernel):
 
     training: np.ndarray | None = None
     name: ClassVar[str] = "precomputed"
+    is_definite = False
 
     def evaluator(self, Z):
         return lambda X: X[:, Z]
@@ -45,6 +46,7 @@ class FromCallable(Kernel):
 
     function: Callable
     name: ClassVar[str] = "callable"
+    is_definite = False
 
     def evaluator(self, Z):
         return lambda X: self(X, Z)
