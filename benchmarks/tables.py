@@ -206,7 +206,23 @@ def size_2010(payload: dict) -> str:
     return markdown(["", *(f"error %, {m}" for m in methods), "time, LSPC(full)", "KLR", "plain L-BFGS"], rows)
 
 
+def family(payload: dict) -> str:
+    """One row a set: log-loss, fit and predict of the three."""
+    rows = []
+    for name, found in payload["sets"].items():
+        cells = found["cells"].values()
+        best = min(cell["log_loss"] for cell in cells)
+        losses = [_loss(cell["log_loss"], best) for cell in cells]
+        fits = [_seconds(cell["fit_seconds"]) for cell in cells]
+        predict = [f"{1000 * cell['predict_seconds']:.1f}" for cell in cells]
+        rows.append([f"{name} ({found['train']:,}, {found['classes']} classes)", *losses, *fits, *predict])
+    names = list(next(iter(payload["sets"].values()))["cells"])
+    header = [f"{what}{name}" for what in ("log-loss ", "fit s, ", "predict ms, ") for name in names]
+    return markdown(["rows, classes", *header], rows)
+
+
 TABLES = (
+    family,
     size_2010,
     quality,
     letter,

@@ -99,12 +99,16 @@ def refuse_indefinite(K: np.ndarray) -> None:
     slack = INDEFINITE * float(np.abs(K).sum(axis=1).max())  # a share of what bounds the largest eigenvalue
     _, info = linalg.lapack.dpotrf(K + slack * np.eye(len(K)), lower=1, overwrite_a=1)
     if info:
-        values = np.linalg.eigvalsh(K)
-        raise ValueError(
-            f"kernel: the matrix of {len(K)} centres is not positive semi-definite: its smallest eigenvalue is "
-            f"{values[0]:.3g}, its largest {values[-1]:.3g}. Use a positive definite kernel, or set the negative "
-            f"eigenvalues of the kernel matrix to zero."
-        )
+        raise indefinite(np.linalg.eigvalsh(K), "centres")
+
+
+def indefinite(eigenvalues: np.ndarray, points: str) -> ValueError:
+    """The error for a kernel matrix with these eigenvalues, in increasing order."""
+    return ValueError(
+        f"kernel: the matrix of {len(eigenvalues)} {points} is not positive definite: its smallest eigenvalue is "
+        f"{eigenvalues[0]:.3g}, its largest {eigenvalues[-1]:.3g}. Use a positive definite kernel, or set the negative "
+        "eigenvalues of the kernel matrix to zero."
+    )
 
 
 def all_centers(rows: Rows, kernel: Kernel) -> Centers:

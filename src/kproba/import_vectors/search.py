@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from ..basis import INDEFINITE, indefinite
 from ..data.hashing import distinct, ranking
 from ..sweep import BATCH_BYTES, fill_tiles, row_slices
 from .model import (
@@ -36,8 +37,6 @@ FRESH = 0.25
 KEPT_BYTES = 256 << 20
 #: The one-step search computes the objective of so many candidates, those with the largest predicted decrease.
 FINALISTS = 8
-#: A matrix whose negative part is larger than this share of k(x, x) is not a kernel's.
-INDEFINITE = 1e-6
 
 
 class Residuals(NamedTuple):
@@ -141,11 +140,7 @@ def _check_definite(model: ImportModel, rows, columns, room, size: float) -> Non
     corner = np.array([[room[worst] + side @ side]])
     product = model.lower @ side[:, None]
     values = np.linalg.eigvalsh(np.block([[model.lower @ model.lower.T, product], [product.T, corner]]))
-    raise ValueError(
-        f"kernel: the matrix of {len(values)} import points is not positive definite: its smallest eigenvalue is "
-        f"{values[0]:.3g}, its largest {values[-1]:.3g}. Use a positive definite kernel, or set the negative "
-        "eigenvalues of the kernel matrix to zero."
-    )
+    raise indefinite(values, "import points")
 
 
 def one_step(model: ImportModel, pool: Pool) -> Addition | None:
