@@ -155,7 +155,7 @@ SMALL_RUNS = {
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
     "ivm_svc": ["--sets", "pima", "--rows", "150", "--repeats", "1"],
-    "family": ["--sets", "pima", "--repeats", "1"],
+    "family": ["--sets", "pima", "letter", "--repeats", "1"],
 }
 
 
