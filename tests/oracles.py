@@ -163,3 +163,29 @@ def fitted_klr(Phi, K, y, ridge, own=None):
 
     options = {"maxiter": 50_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50}
     return minimize(value_and_gradient, np.zeros(ends[-1] + c), jac=True, method="L-BFGS-B", options=options).fun
+
+
+def surface_loss(phi, Y, weight, A):
+    """2013 Eq. 4 over the total weight, row by row; the last row of A holds the constants (Eq. 2)."""
+    total = 0.0
+    for row, target, w in zip(phi, Y, weight):
+        f = row @ A[:-1] + A[-1]
+        total += w * (target @ f - 0.5 * f @ f)
+    return total / weight.sum()
+
+
+def nelder_mead_step(points, F):
+    """2013 Algorithm 1, one loop, for points in falling order of F; the same order afterwards."""
+    values = [F(e) for e in points]
+    e0, worst = points[:-1].mean(axis=0), points[-1]
+    er = 2 * e0 - worst
+    if F(er) > values[-2]:
+        et = e0 + 2 * (e0 - worst)
+        points[-1] = et if F(et) > F(er) else er
+    else:
+        ec = worst + 0.5 * (e0 - worst)
+        if F(ec) >= values[-2]:
+            points[-1] = ec
+        else:
+            points[1:] = points[0] + 0.5 * (points[1:] - points[0])
+    return points[np.argsort([-F(e) for e in points], kind="stable")]

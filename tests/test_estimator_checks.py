@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, recipes
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, recipes
 
 ESTIMATORS = [
     LSPC(),
@@ -19,6 +19,11 @@ ESTIMATORS = [
     ImportVectorMachine(),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=5),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.01, candidates=5),
+    SurfaceKernelClassifier(),
+    SurfaceKernelClassifier(link="clip", selection="cv", folds=2, centers="random"),
+    SurfaceKernelClassifier(link="none", centers="class-k-means", kernel="laplacian"),
+    SurfaceKernelClassifier(solver="nelder-mead", max_iter=3000, n_restarts=1, width="median"),
+    SurfaceKernelClassifier(solver="swarm", max_iter=300, width="median"),
 ]
 
 

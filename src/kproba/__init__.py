@@ -1,7 +1,7 @@
 """Kernel classifiers whose probabilities you can trust."""
 
 from . import displays, metrics, recipes
-from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression
+from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from .exceptions import ConditionWarning, ConvergenceWarning, KprobaWarning
 from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
 from .selection import TimesMedian
@@ -21,6 +21,7 @@ __all__ = [
     "Linear",
     "Matern",
     "Polynomial",
+    "SurfaceKernelClassifier",
     "TimesMedian",
     "displays",
     "metrics",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
+from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from .data.hashing import distinct, ranking
 from .data.rows import Batch, Rows
@@ -18,6 +19,8 @@ from .sweep import fill_tiles, sweep
 
 #: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
 INDEFINITE = 1e-6
+#: k-means sees all rows at every step while they are at most so many; then mini-batches of a sample of the second size.
+LLOYD_ROWS, CLUSTER_ROWS = 10_000, 20_000
 
 
 class Centers(NamedTuple):
@@ -135,6 +138,28 @@ def subset_centers(rows: Rows, kernel: Kernel, b: int, seed: int) -> Centers:
     if b >= len(first):
         return Centers(_points(rows, first, kernel), row_center=number)
     return Centers(_points(rows, sample_rows(rows, b, seed), kernel))
+
+
+def kmeans_centers(rows: Rows, b: int, seed: int, by_class: bool = False) -> Centers:
+    """Centres of ``b`` clusters by scikit-learn's k-means, of all rows or of each class's own in proportion."""
+    b = min(b, rows.n_distinct)
+    if not by_class:
+        return Centers(_clusters(rows, b, seed))
+    quotas = _quotas(np.bincount(rows.labels, minlength=rows.n_classes), b)
+    groups = [(rows.take(np.flatnonzero(rows.labels == y)), quotas[y]) for y in np.flatnonzero(quotas)]
+    points = [_clusters(own, min(quota, own.n_distinct), seed) for own, quota in groups]
+    return Centers(sparse.vstack(points, format="csr") if rows.is_sparse else np.concatenate(points))
+
+
+def _clusters(rows: Rows, k: int, seed: int):
+    """Lloyd's algorithm while it is cheap, then mini-batches of a sample."""
+    if rows.n_distinct <= LLOYD_ROWS:
+        clusters = KMeans(k, n_init=1, random_state=seed)
+    else:
+        rows = rows.take(with_copies(rows, sample_rows(rows, CLUSTER_ROWS, seed)))
+        clusters = MiniBatchKMeans(k, n_init=1, max_iter=10, compute_labels=False, random_state=seed)
+    points = clusters.fit(rows.X, sample_weight=rows.weight).cluster_centers_
+    return sparse.csr_array(points) if rows.is_sparse else points
 
 
 def with_copies(rows: Rows, sample: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The sums over rows that the least-squares solution needs. They are small and they add.
 
-H = Σ wφφᵀ (b, b), h = Σ wφtᵀ (b, k) and n = Σ w: 2010 Eq. 2 with its 1/n left out, so that
+H = Σ wφφᵀ (b, b), h = Σ wφtᵀ (b, k), Σ wt (k,) and n = Σ w: 2010 Eq. 2 with its 1/n left out, so that
 ``Moments.of(a) + Moments.of(b)`` equals ``Moments.of(a and b together)``.
 """
 
@@ -14,16 +14,17 @@ from scipy.linalg import blas
 
 @dataclass
 class Moments:
-    """H (b, b; only its lower triangle is kept up to date), h (b, k), and the total weight n."""
+    """H (b, b; only its lower triangle is kept up to date), h (b, k), the weight of each target, and of all rows."""
 
     H: np.ndarray
     h: np.ndarray
+    totals: np.ndarray
     n: float
 
     @classmethod
     def zeros(cls, b: int, k: int) -> Moments:
         """The neutral element of ``+``. Fortran order lets the products accumulate in place."""
-        return cls(np.zeros((b, b), order="F"), np.zeros((b, k)), 0.0)
+        return cls(np.zeros((b, b), order="F"), np.zeros((b, k)), np.zeros(k), 0.0)
 
     @classmethod
     def of(cls, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None) -> Moments:
@@ -35,6 +36,7 @@ class Moments:
 
         ``blocks``, slices of centres, leave the rest of H at zero: the class-wise form needs no more (2010 Fig. 1).
         """
+        self.totals += targets.sum(axis=0) if weight is None else weight @ targets
         if weight is not None and not (weight == 1.0).all():
             phi = phi * np.sqrt(weight)[:, None].astype(phi.dtype)
             targets = targets * np.sqrt(weight)[:, None]
@@ -53,15 +55,22 @@ class Moments:
     def __iadd__(self, other: Moments) -> Moments:
         self.H += other.H
         self.h += other.h
+        self.totals += other.totals
         self.n += other.n
         return self
 
     def __add__(self, other: Moments) -> Moments:
-        return Moments(self.H + other.H, self.h + other.h, self.n + other.n)
+        return Moments(self.H + other.H, self.h + other.h, self.totals + other.totals, self.n + other.n)
 
     def __sub__(self, other: Moments) -> Moments:
         """What is left when the rows of ``other`` are taken out: the training part of a fold."""
-        return Moments(_difference(self.H, other.H), _difference(self.h, other.h), self.n - other.n)
+        H, h = _difference(self.H, other.H), _difference(self.h, other.h)
+        return Moments(H, h, _difference(self.totals, other.totals), self.n - other.n)
+
+    def of_tag(self, tag: int) -> Moments:
+        """The two classes "not this tag" and "this tag" of multi-label moments, whose last target is a constant one."""
+        h, totals = (np.stack([x[..., -1] - x[..., tag], x[..., tag]], axis=-1) for x in (self.h, self.totals))
+        return Moments(self.H, h, totals, self.n)
 
     def symmetric(self, centers: np.ndarray | None = None) -> np.ndarray:
         """H with both triangles filled; of some centres (increasing) it is H⁽ʸ⁾ of 2010 Eq. 9."""

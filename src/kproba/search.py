@@ -191,12 +191,12 @@ class Search:
             found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
         best = found[0]
         if best.kernel.has_width:
-            best = self._pick([best, *self._around(more, best, NEIGHBOURS, "refine")])
+            best = self._pick([best, *self.around(more, best, NEIGHBOURS, "refine")])
         if relevance and scaling is not None and isinstance(best.kernel, Radial):
-            return self._weigh_columns(more, best, scaling)
+            return self.weigh_columns(more, best, scaling)
         return best, scaling
 
-    def _around(self, rows: Rows, best: Candidate, factors, stage: str) -> list[Candidate]:
+    def around(self, rows: Rows, best: Candidate, factors, stage: str) -> list[Candidate]:
         """A candidate's width multiplied by some factors."""
         ridges = [best.solution.ridge * near for near in NEAR] if self._is_costly else None
         return self.grid(rows, [best.kernel.with_width(best.kernel.width * f) for f in factors], stage, ridges)
@@ -212,7 +212,7 @@ class Search:
         level = [c for c in candidates if c.loss <= best.loss * (1.0 + LEVEL)]
         return min(level, key=lambda c: c.kernel.width)
 
-    def _weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
+    def weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
         """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
         for _ in range(RELEVANCE_STEPS):
             at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
@@ -221,7 +221,7 @@ class Search:
             weights = relevance_weights(sensitivity, rows.n_distinct)
             weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
             unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
-            tried = self._around(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
+            tried = self.around(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
             if not tried[0].rank < best.rank:
                 break
             best, scaling, rows = self._pick(tried), scaling.weighted(weights), weighted

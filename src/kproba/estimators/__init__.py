@@ -3,5 +3,6 @@
 from .ivm import ImportVectorMachine
 from .klr import KernelLogisticRegression
 from .lspc import LSPC
+from .surface import SurfaceKernelClassifier
 
-__all__ = ["LSPC", "ImportVectorMachine", "KernelLogisticRegression"]
+__all__ = ["LSPC", "ImportVectorMachine", "KernelLogisticRegression", "SurfaceKernelClassifier"]

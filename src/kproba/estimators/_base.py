@@ -209,5 +209,35 @@ def check_positive(name: str, value, words) -> None:
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
 
 
+def check_given_centers(centers, d: int, precomputed: bool) -> None:
+    """Refuse points that are no centres for rows of d columns."""
+    if not sparse.issparse(centers) and np.asarray(centers).dtype.kind not in "fiub":
+        raise TypeError("centers: given points must be numbers, one row for every centre.")
+    if precomputed:
+        index = np.asarray(centers)
+        if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
+            raise ValueError(f"centers: with kernel='precomputed' give column numbers below {d}, got {centers!r}.")
+        return
+    shape = np.shape(centers)
+    if len(shape) != 2 or shape[1] != d or not shape[0]:
+        raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
+    values = centers.data if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("centers contains NaN or infinity; every coordinate must be a finite number.")
+
+
+def given_centers(centers, precomputed: bool, scaling):
+    """Checked points as the basis takes them: scaled like the rows."""
+    if precomputed:
+        return np.asarray(centers)
+    points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
+    return points if scaling is None else scaling(points)
+
+
+def check_folds(folds) -> None:
+    if not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2:
+        raise ValueError(f"folds={folds!r}: cross-validation needs a whole number of at least 2 folds.")
+
+
 def check_link(link) -> None:
     check_choice("link", link, LINKS)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 
 from ..basis import Basis, Centers, all_centers, class_centers, sample_rows, subset_centers
 from ..data.rows import Rows
@@ -16,7 +15,15 @@ from ..scaling import fit_scaling
 from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, width_candidates
 from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
-from ._base import KernelClassifier, check_choice, check_positive, scaled_rows
+from ._base import (
+    KernelClassifier,
+    check_choice,
+    check_folds,
+    check_given_centers,
+    check_positive,
+    given_centers,
+    scaled_rows,
+)
 
 #: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
 #: the last number (measured in benchmarks/centers.py).
@@ -107,7 +114,9 @@ class SearchedClassifier(KernelClassifier):
     def _pose(self, scaling, density: float, seed: int, problem=None):
         """How rows and a kernel become a ``problem(rows, basis, seed)``, under this estimator's parameters."""
         workers, problem = n_workers(self.n_jobs), problem or self._problem
-        given = None if isinstance(self.centers, str | Integral | tuple) else self._given_centers(scaling)
+        given = None
+        if not isinstance(self.centers, str | Integral | tuple):
+            given = given_centers(self.centers, self._is_precomputed, scaling)
 
         def pose(rows: Rows, kernel: Kernel) -> Problem:
             centers = Centers(given) if given is not None else self._choose_centers(rows, kernel, density, seed)
@@ -212,13 +221,6 @@ class SearchedClassifier(KernelClassifier):
         size = float(np.abs(np.diagonal(kernels[0](sample.X, points))).mean())
         return [ridge * (self._ridge_unit(size) if size > 0 else 1.0) for ridge in self._ridge_grid]
 
-    def _given_centers(self, scaling):
-        points = self.centers
-        if self._is_precomputed:
-            return np.asarray(points)
-        points = sparse.csr_array(points) if sparse.issparse(points) else np.asarray(points, dtype=np.float64)
-        return points if scaling is None else scaling(points)
-
     def _check_parameters(self) -> list[Kernel]:
         """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
         kernels = as_kernels(self.kernel)
@@ -230,8 +232,7 @@ class SearchedClassifier(KernelClassifier):
         if not isinstance(self.width, TimesMedian):
             check_positive("width", self.width, words=("auto", "median"))
         check_positive("ridge", self.ridge, words=("auto",))
-        if not isinstance(self.folds, int | np.integer) or isinstance(self.folds, bool) or self.folds < 2:
-            raise ValueError(f"folds={self.folds!r}: cross-validation needs a whole number of at least 2 folds.")
+        check_folds(self.folds)
         _check_center_mode(self.centers)
         return kernels
 
@@ -243,24 +244,7 @@ class SearchedClassifier(KernelClassifier):
                 f"use centers='all' or a smaller number."
             )
         if not isinstance(self.centers, str | Integral | tuple):
-            self._check_given_centers(rows)
-
-    def _check_given_centers(self, rows: Rows) -> None:
-        shape, d = np.shape(self.centers), rows.X.shape[1]
-        if not sparse.issparse(self.centers) and np.asarray(self.centers).dtype.kind not in "fiub":
-            raise TypeError("centers: given points must be numbers, one row for every centre.")
-        if self._is_precomputed:
-            index = np.asarray(self.centers)
-            if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
-                raise ValueError(
-                    f"centers: with kernel='precomputed' give column numbers below {d}, got {self.centers!r}."
-                )
-            return
-        if len(shape) != 2 or shape[1] != d or not shape[0]:
-            raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
-        values = self.centers.data if sparse.issparse(self.centers) else np.asarray(self.centers, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError("centers contains NaN or infinity; every coordinate must be a finite number.")
+            check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
 
 
 def auto_centers(n: int) -> int:

@@ -1,0 +1,328 @@
+"""The surface kernel classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from ..basis import Basis, Centers, kmeans_centers, sample_rows, subset_centers, with_copies
+from ..data.rows import Rows
+from ..kernels import Kernel, Precomputed, as_kernels
+from ..links import LINK_ROWS, fit_link
+from ..progress import Progress
+from ..scaling import Scaling, fit_scaling
+from ..search import NEIGHBOURS, Search, subsample, width_candidates
+from ..selection import CalibratedLogLoss, SearchRecord, SquaredLoss, TimesMedian
+from ..surface import SOLVERS, Maximum, Settings, Surface
+from ..sweep import n_workers
+from ._base import (
+    KernelClassifier,
+    check_choice,
+    check_count,
+    check_folds,
+    check_given_centers,
+    check_positive,
+    given_centers,
+    scaled_rows,
+)
+
+#: Multiples of the median distance that are tried.
+WIDTHS = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
+#: Widths are compared on at most so many distinct rows, with all the centres.
+SEARCH_ROWS = 5000
+#: With at least so many distinct rows to the centre, every class gets its own clusters: then a row has next to no
+#: influence on where the centres of its class lie, and held-out outputs stay honest.
+CLASS_ROWS = 40
+#: With more distinct rows than this, the link is fitted on the held-out scores of a sample.
+HELD_OUT_ROWS = 50_000
+CENTERS = ("auto", "k-means", "class-k-means", "random")
+
+
+class SurfaceKernelClassifier(KernelClassifier):
+    r"""Surface kernel classifier.
+
+    Maximises the mean of :math:`p_y(x) - \tfrac12\sum_j p_j(x)^2` over the training rows (Loss_surf, 2013 Eq. 1) for
+
+    .. math:: p_j(x) = \sum_{l=1}^{r} \alpha_l^j\,k(x, s_l) + \alpha_{r+1}^j, \qquad
+        \sum_j \alpha_l^j = 0, \quad \sum_j \alpha_{r+1}^j = 1, \quad -1 \le \alpha_l^j \le 1,
+
+    over a few centres s_l. All that the maximum depends on are sums of one pass over the rows, so it costs the same for
+    a thousand rows as for a billion. It is a convex quadratic programme; ``solver="exact"`` finds its global maximum
+    with a certificate, and the paper's two heuristics are here beside it.
+
+    Parameters
+    ----------
+    n_centers : "auto" or int, default="auto"
+        The r above. ``"auto"`` is the paper's :math:`1 + 10\ln(n/3)`, rounded, with n the number of distinct rows.
+    width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
+        Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
+    solver : {"exact", "nelder-mead", "swarm"}, default="exact"
+        An interior-point method, Algorithm 1 or Algorithm 2 of the paper. The width is always chosen by the exact one.
+    centers : {"auto", "k-means", "class-k-means", "random"} or array of shape (r, d), default="auto"
+        Cluster centres of all rows (2013) or of each class; a subset of the rows spread over the classes; or given
+        points. k-means takes mini-batches of a sample above 10,000 rows. ``"auto"`` is ``"class-k-means"`` where there
+        are 40 rows or more to the centre, ``"k-means"`` otherwise, and ``"random"`` for a precomputed kernel.
+    kernel : {"gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", "precomputed", \
+"auto"}, callable or Kernel, default="gaussian"
+        ``"auto"`` chooses between the Gaussian and the Laplacian as it chooses the width.
+    link : {"auto", "softmax", "clip", "none"}, default="auto"
+        From outputs, which can leave [0, 1], to probabilities. ``"auto"`` is the softmax calibrated on held-out
+        outputs; ``"clip"`` sets negative ones to zero. ``"none"`` leaves them as they are, without ``predict_proba``.
+    selection : {"loo", "cv"}, default="loo"
+        Held-out outputs are exact leave-one-out where no coefficient is at the box and come from folds otherwise;
+        or always from folds. A fold's sums are taken away from those of all rows.
+    folds : int, default=5
+        Number of folds.
+    scaling : {"auto", "robust", "standard", None}, default="auto"
+        How columns are scaled inside. ``"auto"`` is ``"robust"`` and, where held-out outputs say that it helps, weights
+        columns by how much the model changes along them.
+    max_iter : int, default=100000
+        Most steps of the swarm, or of each simplex.
+    n_restarts : int, default=5
+        Starts of ``solver="nelder-mead"``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+    loo : {"auto", True}, default="auto"
+        Whether ``loo_scores_`` is computed also where the link does not need it. Above 50,000 rows ``"auto"`` computes
+        a sample for the link and keeps none.
+    n_jobs : int, optional
+        Threads for distances and exponentials; None for all cores.
+    verbose : int, default=0
+        Show a progress bar (needs ``kproba[progress]``).
+    random_state : int, RandomState or None, default=None
+        Seed of centres, samples and the paper's solvers.
+
+    Attributes
+    ----------
+    classes_ : array of classes, or of tag names or numbers.
+    kernel_, width_ : what was chosen.
+    centers_ : array (r, d), or column numbers for a precomputed kernel.
+    coef_, intercept_ : arrays (r, n_classes) and (n_classes,): the α above; multi-label models have a last column for
+        the constant one.
+    certificate_ : objective, duality_gap, kkt_residual, n_active: how good the coefficients are, and how sure that is.
+    shortfall_ : float
+        How far the mean surface loss of the training rows is below its largest value: the duality gap of the exact
+        solver, the distance from the exact maximum for the others.
+    history_ : array, the best objective at every hundredth of ``max_iter``, for the paper's solvers.
+    n_iter_ : int, steps of the solver.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row.
+    search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
+    scaling_, basis_, link_ : the fitted parts.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    References
+    ----------
+    M. Serrurier and H. Prade (2013), A scalable learning algorithm for kernel probabilistic classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kproba import SurfaceKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SurfaceKernelClassifier(random_state=0).fit(X, y)
+    >>> clf.predict_proba(X[:1]).round(2)
+    array([[1., 0., 0.]])
+    >>> len(clf.centers_), bool(clf.certificate_.duality_gap < 1e-9)
+    (40, True)
+    """
+
+    _iterates = True
+
+    def __init__(
+        self,
+        n_centers="auto",
+        width="auto",
+        solver="exact",
+        centers="auto",
+        kernel="gaussian",
+        link="auto",
+        selection="loo",
+        folds=5,
+        scaling="auto",
+        max_iter=100_000,
+        n_restarts=5,
+        class_weight=None,
+        loo="auto",
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.n_centers = n_centers
+        self.width = width
+        self.solver = solver
+        self.centers = centers
+        self.kernel = kernel
+        self.link = link
+        self.selection = selection
+        self.folds = folds
+        self.scaling = scaling
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.class_weight = class_weight
+        self.loo = loo
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array, frame or CSR matrix of shape (n, d)
+        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
+        sample_weight : array of shape (n,), optional
+            Weight of each row. An integer weight equals so many copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        kernels = self._check_parameters()
+        X = self._check_inputs(X, reset=True)
+        rows, place = self._read_rows(X, y, sample_weight)
+        seed, record = self._seed(), SearchRecord()
+        if self._is_precomputed:
+            kernels = [Precomputed(training=X)]
+        scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            kernel, self.scaling_ = self._choose(kernels, scaled_rows(rows, scaling), scaling, record, progress, seed)
+            scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
+            problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, seed), settings)
+            found, judged = problem.maximum, self._judged(scaled, seed)
+            held_out = None if judged is None else problem.held_out(judged)
+        self._store(problem, found, rows, record)
+        self.link_ = fit_link(self.link, held_out, rows if judged is None else rows.take(judged))
+        if held_out is not None and len(held_out) == len(rows):
+            self._store_leave_one_out(held_out, X, place)
+        return self
+
+    def _settings(self, seed: int, progress: Progress) -> Settings:
+        return Settings(self.solver, int(self.max_iter), int(self.n_restarts), seed, progress)
+
+    def _centers(self, rows: Rows, scaling, seed: int) -> Centers:
+        """Centres for scaled rows: they do not depend on the kernel."""
+        if not isinstance(self.centers, str):
+            check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
+            return Centers(given_centers(self.centers, self._is_precomputed, scaling))
+        n = rows.n_distinct
+        r = min(n, surface_centers(n) if isinstance(self.n_centers, str) else int(self.n_centers))
+        if self.centers == "random" or self._is_precomputed:
+            kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]
+            return Centers(subset_centers(rows, kernel, r, seed).points)
+        many = n >= CLASS_ROWS * r and not rows.is_multilabel
+        return kmeans_centers(rows, r, seed, self.centers == "class-k-means" or (self.centers == "auto" and many))
+
+    def _choose(self, kernels, rows: Rows, scaling, record, progress, seed: int) -> tuple[Kernel, Scaling | None]:
+        """The kernel and width whose held-out outputs do best by the exact solver, and the scaling of the columns."""
+        widths = TimesMedian(WIDTHS) if isinstance(self.width, str) and self.width == "auto" else self.width
+        widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
+        candidates = width_candidates(kernels, widths, rows, seed)
+        if len(candidates) == 1:
+            return candidates[0], scaling
+        search, few = self._search(rows, scaling, record, progress, seed), subsample(rows, SEARCH_ROWS, seed)
+        best = search.grid(few, candidates)[0]
+        if widths is self.width or not best.kernel.has_width:
+            return best.kernel, scaling
+        best = min([best, *search.around(few, best, NEIGHBOURS, "refine")], key=lambda candidate: candidate.rank)
+        if self.scaling != "auto" or not isinstance(self.centers, str) or rows.is_sparse:
+            return best.kernel, scaling
+        best, scaling = search.weigh_columns(few, best, scaling)
+        return best.kernel, scaling
+
+    def _search(self, rows: Rows, scaling, record: SearchRecord, progress: Progress, seed: int) -> Search:
+        """A search whose problems have centres of their own rows, found once for all widths."""
+        chosen: dict[int, tuple[Rows, Centers]] = {}
+
+        def pose(some: Rows, kernel: Kernel) -> Surface:
+            if id(some) not in chosen:
+                chosen[id(some)] = some, self._centers(some, scaling, seed)
+            return self._problem(some, kernel, chosen[id(some)][1], Settings(seed=seed))
+
+        return Search(
+            pose=pose,
+            judge=self._judge(rows),
+            ridges=[0.0],
+            any_ridge=False,
+            workers=n_workers(self.n_jobs),
+            seed=seed,
+            record=record,
+            progress=progress,
+        )
+
+    def _problem(self, rows: Rows, kernel: Kernel, centers: Centers, settings: Settings) -> Surface:
+        basis = Basis(kernel, *centers, workers=n_workers(self.n_jobs))
+        return Surface(rows, basis, settings, int(self.folds), only_folds=self.selection == "cv")
+
+    def _judge(self, rows: Rows):
+        """The loss that compares widths: log-loss for the calibrated link, squared error for the others."""
+        if self.link in ("auto", "softmax"):
+            return CalibratedLogLoss()
+        if self.link == "none":
+            return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
+        return SquaredLoss(fit_link(self.link, None, rows).probabilities)
+
+    def _judged(self, rows: Rows, seed: int) -> np.ndarray | None:
+        """The rows whose held-out outputs are computed: all, a sample for the link, or none."""
+        if self.loo != "auto":
+            return np.arange(len(rows))
+        if self.link not in ("auto", "softmax"):
+            return None
+        if rows.n_distinct <= HELD_OUT_ROWS:
+            return np.arange(len(rows))
+        return with_copies(rows, sample_rows(rows, LINK_ROWS, seed))
+
+    def _store(self, problem: Surface, found: Maximum, rows: Rows, record: SearchRecord) -> None:
+        """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
+        basis = problem.basis
+        self._multilabel = rows.is_multilabel
+        self.kernel_ = Precomputed() if self._is_precomputed else basis.kernel
+        self.width_ = basis.kernel.width
+        self.basis_ = Basis(self.kernel_, basis.centers, workers=basis.workers)
+        self.coef_, self.intercept_ = found.coef[:-1], found.coef[-1]
+        self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
+        self.certificate_, self.n_iter_ = found.certificate, found.n_iter
+        exact = self.solver == "exact"
+        self.shortfall_ = found.certificate.duality_gap if exact else found.optimum - found.certificate.objective
+        self.history_ = found.history
+        self.search_results_ = record.columns()
+
+    def _check_parameters(self) -> list[Kernel]:
+        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
+        check_choice("solver", self.solver, SOLVERS)
+        check_choice("link", self.link, ("auto", "softmax", "clip", "none"))
+        check_choice("selection", self.selection, ("loo", "cv"))
+        check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
+        check_choice("loo", self.loo, ("auto", True))
+        if not isinstance(self.width, TimesMedian):
+            check_positive("width", self.width, words=("auto", "median"))
+        for name in ("max_iter", "n_restarts"):
+            check_count(name, getattr(self, name))
+        check_folds(self.folds)
+        self._check_centers()
+        return as_kernels(self.kernel)
+
+    def _check_centers(self) -> None:
+        if isinstance(self.n_centers, str):
+            check_choice("n_centers", self.n_centers, ("auto",))
+        else:
+            check_count("n_centers", self.n_centers)
+        if isinstance(self.centers, str):
+            check_choice("centers", self.centers, CENTERS)
+            if self._is_precomputed and self.centers in ("k-means", "class-k-means"):
+                raise ValueError(
+                    f"centers={self.centers!r} needs the rows themselves, and kernel='precomputed' has none; "
+                    "use centers='random' or an array of column numbers."
+                )
+        elif self.centers is None or (np.ndim(self.centers) == 0 and not sparse.issparse(self.centers)):
+            known = f"{', '.join(map(repr, CENTERS))} or an array of points"
+            raise TypeError(f"centers must be {known}; got {self.centers!r}. Their number is n_centers.")
+
+
+def surface_centers(n: int) -> int:
+    """r = 1 + 10·ln(n/3) of 2013 Sec. 5, rounded. The paper does not say which logarithm; this is the natural one.
+
+    >>> [surface_centers(n) for n in (10, 768, 19_020, 10**6)]
+    [13, 56, 89, 128]
+    """
+    return max(1, round(1 + 10 * np.log(n / 3)))

@@ -1,0 +1,216 @@
+"""Rows, a basis and a solver: the surface loss of the rows at its maximum, and the scores of rows held out.
+
+Every solver starts from the moments; held-out scores are exact leave-one-out where the box plays no part, and come
+from folds otherwise, whose moments are taken away from those of all rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from .basis import Basis
+from .data.rows import Rows
+from .exceptions import ConvergenceWarning
+from .least_squares import leave_one_out
+from .moments import Moments
+from .progress import Progress
+from .search import Solution
+from .selection import stratified_folds
+from .solvers import box_qp
+from .solvers.nelder_mead import Simplex
+from .solvers.swarm import STEPS, Swarm
+from .surface_loss import Certificate, SurfaceLoss
+
+SOLVERS = ("exact", "nelder-mead", "swarm")
+#: A simplex is given up when its best value has grown by less than the second number in so many steps a point.
+PATIENCE, NOTICEABLE = 5, 1e-5
+#: How often the paper's solvers note where they are.
+NOTES = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to maximise: by which solver, for how many steps, from how many starts, and where to show progress."""
+
+    solver: str = "exact"
+    max_iter: int = STEPS
+    restarts: int = 5
+    seed: int = 0
+    progress: Progress | None = None
+
+
+class Maximum(NamedTuple):
+    """Coefficients (r + 1, k), whether they are inside the box, their certificate, and how the solver came there.
+
+    ``optimum`` is the largest value there is, and ``history`` the best value at every hundredth of the steps.
+    """
+
+    coef: np.ndarray
+    is_free: bool
+    certificate: Certificate
+    optimum: float
+    n_iter: int
+    history: np.ndarray
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The problem of rows and a basis, as a :class:`~kproba.search.Problem` whose only ridge is none."""
+
+    rows: Rows
+    basis: Basis
+    settings: Settings = Settings()
+    folds: int = 5
+    only_folds: bool = False
+    has_cheap_loo = True
+
+    def path(self, ridges: Sequence[float] = (0.0,), loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The one solution; with ``loo`` it carries the scores of all rows, or of those in ``loo_rows``."""
+        found = self.maximum
+        held_out = None if not loo else self.held_out(np.arange(len(self.rows)) if loo_rows is None else loo_rows)
+        yield Solution(0.0, held_out, lambda: found.coef[:-1], found.coef[-1], found.n_iter)
+
+    @cached_property
+    def moments(self) -> Moments:
+        return self.basis.moments(self.rows)
+
+    @cached_property
+    def maximum(self) -> Maximum:
+        return maximise(self._losses(self.moments), self.settings)
+
+    def held_out(self, judged: np.ndarray) -> np.ndarray:
+        """Scores (len(judged), k) of some rows by models without them."""
+        if self.maximum.is_free and not self.only_folds:
+            return self._leave_one_out(judged)
+        scores = np.empty((len(judged), self.rows.n_targets))
+        fold = stratified_folds(self.rows.take(judged), self.folds, self.settings.seed)
+        for number in np.unique(fold):
+            (found,) = self.hold_out(judged[fold == number])
+            scores[fold == number] = found.held_out
+        return scores
+
+    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float] = (0.0,)) -> list[np.ndarray]:
+        """Held-out scores (n, k) by given folds."""
+        scores = np.empty((len(self.rows), self.rows.n_targets))
+        for number in np.unique(fold):
+            (found,) = self.hold_out(np.flatnonzero(fold == number))
+            scores[fold == number] = found.held_out
+        return [scores]
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
+        """The solution by the moments of all rows minus those of some, with the scores of these."""
+        apart = self.rows.take(inside)
+        found = maximise(self._losses(self.moments - self.basis.moments(apart)), self.settings)
+        yield Solution(0.0, self._scores(apart.X, found.coef), lambda: found.coef[:-1], found.coef[-1])
+
+    def forget(self) -> None:
+        """Nothing here is large: r is a hundred or so."""
+
+    def _losses(self, moments: Moments) -> list[SurfaceLoss]:
+        if not self.rows.is_multilabel:
+            return [SurfaceLoss.of(moments)]
+        return [SurfaceLoss.of(moments.of_tag(tag)) for tag in range(self.rows.n_classes)]
+
+    def _scores(self, X, coef: np.ndarray) -> np.ndarray:
+        return self.basis.scores(X, coef[:-1]) + coef[-1]
+
+    def _leave_one_out(self, judged: np.ndarray) -> np.ndarray:
+        """Exact, as in LSPC: without the box this is least squares with a constant column and no ridge."""
+        rows, H = self.rows.take(judged), self._losses(self.moments)[0].H * self.moments.n
+        lower = linalg.cholesky(H, lower=True)
+        scores = np.empty((len(rows), rows.n_targets))
+        for batch in self.basis.batches(rows, copies=3):
+            phi = self.basis(batch.X)
+            phi = np.hstack([phi, np.ones((len(phi), 1), phi.dtype)])
+            half = linalg.solve_triangular(lower, phi.T.astype(np.float64), lower=True, overwrite_b=True)
+            leverage = np.einsum("ij,ij->j", half, half)[:, None]
+            fitted = phi @ self.maximum.coef.astype(phi.dtype)
+            scores[batch.where] = leave_one_out(fitted, leverage, batch.targets, rows.unit[batch.where])
+        return scores
+
+
+def maximise(losses: list[SurfaceLoss], settings: Settings) -> Maximum:
+    """The maximum of one loss over all classes, or of one a tag."""
+    found = [_maximise_one(loss, settings) for loss in losses]
+    if len(found) == 1:
+        return found[0]
+    each = [f.certificate for f in found]
+    certificate = Certificate(
+        objective=sum(one.objective for one in each),
+        duality_gap=sum(one.duality_gap for one in each),
+        kkt_residual=max(one.kkt_residual for one in each),
+        n_active=sum(one.n_active for one in each),
+    )
+    coef = np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total])  # PerTag wants tags, then the constant
+    history = np.sum([f.history for f in found], axis=0) if settings.solver == "exact" else found[0].history
+    optimum, n_iter = sum(f.optimum for f in found), max(f.n_iter for f in found)
+    return Maximum(coef, all(f.is_free for f in found), certificate, optimum, n_iter, history)
+
+
+def _maximise_one(loss: SurfaceLoss, settings: Settings) -> Maximum:
+    A, is_free, n_iter = box_qp.maximise(loss)
+    best = loss.certificate(A)
+    if settings.solver == "exact":
+        return Maximum(A, is_free, best, best.objective, n_iter, np.array([best.objective]))
+    run = _by_swarm if settings.solver == "swarm" else _by_simplex
+    A, n_iter, history = run(loss, settings)
+    return Maximum(A, False, loss.certificate(A), best.objective, n_iter, np.array(history))
+
+
+def _by_swarm(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
+    """2013 Algorithm 2."""
+    swarm = Swarm(loss, np.random.RandomState(settings.seed))
+    n_iter, history = _watched(swarm.step, lambda: swarm.leader_value, settings)
+    return swarm.leader, n_iter, history
+
+
+def _by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
+    """2013 Algorithm 1 from several starts."""
+    random, best, n_iter = np.random.RandomState(settings.seed), None, 0
+    history: list[float] = []
+    for _ in range(settings.restarts):
+        simplex = Simplex(loss, random)
+        patience = PATIENCE * len(simplex.points)
+        steps, values = _watched(simplex.step, lambda: simplex.best_value, settings, patience)  # noqa: B023
+        n_iter, history = n_iter + steps, history + values
+        if best is None or simplex.best_value > best.best_value:
+            best = simplex
+    assert best is not None
+    return best.best.copy(), n_iter, list(np.maximum.accumulate(history))
+
+
+def _watched(
+    step: Callable[[], None], value: Callable[[], float], settings: Settings, patience: int | None = None
+) -> tuple[int, list[float]]:
+    """Take steps until there are enough or, with ``patience``, so many have brought next to nothing.
+
+    An interruption from the keyboard ends it early, and what was found by then is kept.
+    """
+    history, last, done = [value()], value(), 0
+    every = max(1, settings.max_iter // NOTES)
+    try:
+        while done < settings.max_iter:
+            step()
+            done += 1
+            if done % every == 0:
+                history.append(value())
+                if settings.progress is not None:
+                    settings.progress.step(f"{settings.solver}: {history[-1]:.5f}")
+            if patience and done % patience == 0:
+                if value() - last < NOTICEABLE:
+                    break
+                last = value()
+    except KeyboardInterrupt:
+        warnings.warn(
+            f"solver={settings.solver!r} was interrupted after {done} steps; the best coefficients so far are kept.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return done, history
