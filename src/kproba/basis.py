@@ -141,23 +141,27 @@ def subset_centers(rows: Rows, kernel: Kernel, b: int, seed: int) -> Centers:
 
 
 def kmeans_centers(rows: Rows, b: int, seed: int, by_class: bool = False) -> Centers:
-    """Centres of ``b`` clusters by scikit-learn's k-means, of all rows or of each class's own in proportion."""
-    b = min(b, rows.n_distinct)
+    """Centres of ``b`` clusters by scikit-learn's k-means, of all rows or of each class's own in proportion.
+
+    Lloyd's algorithm while it is cheap, then mini-batches of a sample.
+    """
+    b, mini_batch = min(b, rows.n_distinct), rows.n_distinct > LLOYD_ROWS
+    if mini_batch:
+        rows = rows.take(with_copies(rows, sample_rows(rows, max(CLUSTER_ROWS, 2 * b), seed)))
     if not by_class:
-        return Centers(_clusters(rows, b, seed))
+        return Centers(_clusters(rows, b, seed, mini_batch))
     quotas = _quotas(np.bincount(rows.labels, minlength=rows.n_classes), b)
     groups = [(rows.take(np.flatnonzero(rows.labels == y)), quotas[y]) for y in np.flatnonzero(quotas)]
-    points = [_clusters(own, min(quota, own.n_distinct), seed) for own, quota in groups]
+    points = [_clusters(own, min(quota, own.n_distinct), seed, mini_batch) for own, quota in groups]
     return Centers(sparse.vstack(points, format="csr") if rows.is_sparse else np.concatenate(points))
 
 
-def _clusters(rows: Rows, k: int, seed: int):
-    """Lloyd's algorithm while it is cheap, then mini-batches of a sample."""
-    if rows.n_distinct <= LLOYD_ROWS:
-        clusters = KMeans(k, n_init=1, random_state=seed)
-    else:
-        rows = rows.take(with_copies(rows, sample_rows(rows, CLUSTER_ROWS, seed)))
+def _clusters(rows: Rows, k: int, seed: int, mini_batch: bool):
+    """The centres of k clusters."""
+    if mini_batch:
         clusters = MiniBatchKMeans(k, n_init=1, max_iter=10, compute_labels=False, random_state=seed)
+    else:
+        clusters = KMeans(k, n_init=1, random_state=seed)
     points = clusters.fit(rows.X, sample_weight=rows.weight).cluster_centers_
     return sparse.csr_array(points) if rows.is_sparse else points
 

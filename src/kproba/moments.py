@@ -48,7 +48,9 @@ class Moments:
             blas.dsyrk(1.0, phi.T, beta=1.0, c=self.H, lower=1, overwrite_c=1)
         else:
             self.H += _syrk(phi)
-        self.h += phi.T @ targets.astype(phi.dtype)
+        # SciPy's product here too: NumPy brings a BLAS of its own, and two sets of threads wait for each other's cores
+        gemm = blas.dgemm if phi.dtype == np.float64 else blas.sgemm
+        self.h += gemm(1.0, phi.T, targets.astype(phi.dtype, copy=False).T, trans_b=1)
         self.n += float(len(phi) if weight is None else weight.sum())
         return self
 

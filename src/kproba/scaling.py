@@ -14,6 +14,7 @@ from scipy import sparse
 
 from .data.hashing import distinct
 from .data.rows import Rows
+from .sweep import fill_tiles
 
 MODES = ("auto", "standard", "robust", None)
 #: Values this many quartile ranges away from the median are pulled in to half way.
@@ -35,11 +36,18 @@ class Scaling:
         """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only multiplied."""
         if sparse.issparse(X):
             return sparse.csr_array(X.multiply((self.relevance / self.scale)[None, :])).astype(X.dtype)
-        Z = (X - self.center) / self.scale
-        columns = Z[:, self.squashed]
-        Z[:, self.squashed] = columns / np.sqrt(1.0 + np.square(columns / SQUASH_AT))
-        Z *= self.relevance
-        return Z.astype(X.dtype, copy=False)
+        Z = np.empty_like(X)
+        fill_tiles(lambda rows: self._scale_tile(X[rows], Z[rows]), len(Z), 4 * X.shape[1] * X.dtype.itemsize)
+        return Z
+
+    def _scale_tile(self, X, Z) -> None:
+        """Rows that fit the cache, so that several passes over them cost one."""
+        scaled = (X - self.center) / self.scale
+        bend = np.where(self.squashed, scaled / SQUASH_AT, 0.0)
+        np.square(bend, out=bend)
+        bend += 1.0
+        scaled /= np.sqrt(bend, out=bend)
+        np.multiply(scaled, self.relevance, out=Z, casting="same_kind")
 
     def inverse(self, Z):
         """Rows in the user's units again, up to rounding."""

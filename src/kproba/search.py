@@ -117,9 +117,9 @@ class Search:
 
     ``pose(rows, kernel)`` makes the problem; ``judge(scores, rows)`` is the loss of held-out
     scores; ``ridges`` are the candidates, which may be thinned out and left only if they are not the user's own
-    (``any_ridge``). ``density`` is the number of centres to the row. Where
-    ``every_ridge_costs`` a fit, fewer are tried, and a path of them ends when so many in turn as ``patience`` says were
-    worse than the best.
+    (``any_ridge``). ``density`` is the number of centres to the row; with ``centers_grow`` the whole problem has as
+    many to the row as a sample of it, otherwise as many in all. Where ``every_ridge_costs`` a fit, fewer are tried, and
+    a path of them ends when so many in turn as ``patience`` says were worse than the best.
     """
 
     pose: Callable[[Rows, Kernel], Problem]
@@ -130,6 +130,7 @@ class Search:
     progress: Progress
     workers: int = 1
     density: float = 1.0
+    centers_grow: bool = True
     any_ridge: bool = True
     every_ridge_costs: bool = False
     patience: int | None = None
@@ -207,7 +208,7 @@ class Search:
         The whole problem has several times the centres of the sample, and resolves more.
         """
         best = min(candidates, key=lambda c: c.rank)
-        if self.density == 1.0:
+        if self.density == 1.0 or not self.centers_grow:
             return best
         level = [c for c in candidates if c.loss <= best.loss * (1.0 + LEVEL)]
         return min(level, key=lambda c: c.kernel.width)

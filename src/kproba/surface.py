@@ -83,7 +83,7 @@ class Surface:
 
     @cached_property
     def maximum(self) -> Maximum:
-        return maximise(self._losses(self.moments), self.settings)
+        return maximise(self.losses(self.moments), self.settings)
 
     def held_out(self, judged: np.ndarray) -> np.ndarray:
         """Scores (len(judged), k) of some rows by models without them."""
@@ -107,13 +107,14 @@ class Surface:
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
         """The solution by the moments of all rows minus those of some, with the scores of these."""
         apart = self.rows.take(inside)
-        found = maximise(self._losses(self.moments - self.basis.moments(apart)), self.settings)
+        found = maximise(self.losses(self.moments - self.basis.moments(apart)), self.settings)
         yield Solution(0.0, self._scores(apart.X, found.coef), lambda: found.coef[:-1], found.coef[-1])
 
     def forget(self) -> None:
         """Nothing here is large: r is a hundred or so."""
 
-    def _losses(self, moments: Moments) -> list[SurfaceLoss]:
+    def losses(self, moments: Moments) -> list[SurfaceLoss]:
+        """One loss of all classes, or one a tag."""
         if not self.rows.is_multilabel:
             return [SurfaceLoss.of(moments)]
         return [SurfaceLoss.of(moments.of_tag(tag)) for tag in range(self.rows.n_classes)]
@@ -123,7 +124,7 @@ class Surface:
 
     def _leave_one_out(self, judged: np.ndarray) -> np.ndarray:
         """Exact, as in LSPC: without the box this is least squares with a constant column and no ridge."""
-        rows, H = self.rows.take(judged), self._losses(self.moments)[0].H * self.moments.n
+        rows, H = self.rows.take(judged), self.losses(self.moments)[0].H * self.moments.n
         lower = linalg.cholesky(H, lower=True)
         scores = np.empty((len(rows), rows.n_targets))
         for batch in self.basis.batches(rows, copies=3):

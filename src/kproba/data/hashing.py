@@ -61,6 +61,9 @@ def _column_multipliers(d: int) -> np.ndarray:
 
 def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First row of every distinct key, in order of the key, and the number of each row's key."""
+    if (keys[1:] >= keys[:-1]).all():  # in order already: no need to sort
+        is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        return np.flatnonzero(is_first), np.cumsum(is_first) - 1
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first, inverse.ravel()
 

@@ -81,7 +81,7 @@ class Rows:
     @cached_property
     def n_distinct(self) -> int:
         """How many different rows there are: the size that weights and repetitions do not change."""
-        return len(np.unique(self.keys))
+        return len(distinct(self.keys)[0])
 
     def targets(self, rows=slice(None)) -> np.ndarray:
         """Dense targets of some rows: one-hot classes, or the tags and a constant one."""
@@ -103,10 +103,13 @@ class Rows:
         keys: then the order in which they were given changes no bit either.
         """
         positive = np.flatnonzero(self.weight > 0)
+        by_keys = np.argsort(self.keys)
+        if len(positive) == len(self) and (np.diff(self.keys[by_keys]) > 0).all():  # no two rows are equal
+            return (self.take(by_keys), _inverse(by_keys)) if by_key else (self, np.arange(len(self)))
         first, group = distinct((self.keys ^ row_keys(np.column_stack([self.labels, self.unit])))[positive])
         order = np.argsort(self.keys[positive[first]] if by_key else first, kind="stable")
         place = np.full(len(self), -1)
-        place[positive] = np.argsort(order)[group]
+        place[positive] = _inverse(order)[group]
         if len(first) == len(self) and not by_key:
             return self, place
         weight = np.bincount(place[positive], self.weight[positive])
@@ -124,3 +127,10 @@ class Rows:
     @property
     def is_sparse(self) -> bool:
         return sparse.issparse(self.X)
+
+
+def _inverse(order: np.ndarray) -> np.ndarray:
+    """The permutation that undoes another."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place

@@ -186,7 +186,8 @@ class SurfaceKernelClassifier(KernelClassifier):
             kernels = [Precomputed(training=X)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            kernel, self.scaling_ = self._choose(kernels, scaled_rows(rows, scaling), scaling, record, progress, seed)
+            few = scaled_rows(subsample(rows, SEARCH_ROWS, seed), scaling)
+            kernel, self.scaling_ = self._choose(kernels, few, scaling, record, progress, seed)
             scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, seed), settings)
             found, judged = problem.maximum, self._judged(scaled, seed)
@@ -205,27 +206,30 @@ class SurfaceKernelClassifier(KernelClassifier):
         if not isinstance(self.centers, str):
             check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
             return Centers(given_centers(self.centers, self._is_precomputed, scaling))
-        n = rows.n_distinct
-        r = min(n, surface_centers(n) if isinstance(self.n_centers, str) else int(self.n_centers))
+        n, r = rows.n_distinct, self._n_centers(rows.n_distinct)
         if self.centers == "random" or self._is_precomputed:
             kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]
             return Centers(subset_centers(rows, kernel, r, seed).points)
         many = n >= CLASS_ROWS * r and not rows.is_multilabel
         return kmeans_centers(rows, r, seed, self.centers == "class-k-means" or (self.centers == "auto" and many))
 
-    def _choose(self, kernels, rows: Rows, scaling, record, progress, seed: int) -> tuple[Kernel, Scaling | None]:
+    def _n_centers(self, n: int) -> int:
+        """Of n distinct rows, where the user did not give them."""
+        return min(n, surface_centers(n) if isinstance(self.n_centers, str) else int(self.n_centers))
+
+    def _choose(self, kernels, few: Rows, scaling, record, progress, seed: int) -> tuple[Kernel, Scaling | None]:
         """The kernel and width whose held-out outputs do best by the exact solver, and the scaling of the columns."""
         widths = TimesMedian(WIDTHS) if isinstance(self.width, str) and self.width == "auto" else self.width
         widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
-        candidates = width_candidates(kernels, widths, rows, seed)
+        candidates = width_candidates(kernels, widths, few, seed)
         if len(candidates) == 1:
             return candidates[0], scaling
-        search, few = self._search(rows, scaling, record, progress, seed), subsample(rows, SEARCH_ROWS, seed)
+        search = self._search(few, scaling, record, progress, seed)
         best = search.grid(few, candidates)[0]
         if widths is self.width or not best.kernel.has_width:
             return best.kernel, scaling
         best = min([best, *search.around(few, best, NEIGHBOURS, "refine")], key=lambda candidate: candidate.rank)
-        if self.scaling != "auto" or not isinstance(self.centers, str) or rows.is_sparse:
+        if self.scaling != "auto" or not isinstance(self.centers, str) or few.is_sparse:
             return best.kernel, scaling
         best, scaling = search.weigh_columns(few, best, scaling)
         return best.kernel, scaling
@@ -244,6 +248,8 @@ class SurfaceKernelClassifier(KernelClassifier):
             judge=self._judge(rows),
             ridges=[0.0],
             any_ridge=False,
+            density=self._n_centers(rows.n_distinct) / rows.n_distinct,
+            centers_grow=False,
             workers=n_workers(self.n_jobs),
             seed=seed,
             record=record,
