@@ -6,14 +6,19 @@ import sys
 
 import numpy as np
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.data.real import load
 
 from . import results, tables_quality
 from .rivals import OneHot
 
 SETS = ("pima", "saheart", "magic", "spambase", "electricity", "vehicle", "vowel_uci", "satimage")
-MODELS = {"LSPC": LSPC, "KLR": KernelLogisticRegression, "IVM": ImportVectorMachine}
+MODELS = {
+    "LSPC": LSPC,
+    "KLR": KernelLogisticRegression,
+    "IVM": ImportVectorMachine,
+    "surface": SurfaceKernelClassifier,
+}
 NOTE = (
     "Defaults, random_state=0; the splits of the quality benchmark, seed 0. points: centres or import points that the "
     "model keeps. Predict: probabilities of all test rows, median of repeats."

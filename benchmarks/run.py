@@ -21,6 +21,8 @@ MODULES = {
     "ivm_search": "ivm_search",
     "ivm_svc": "ivm_svc",
     "family": "family",
+    "surface_floor": "surface_floor",
+    "surface_centers": "surface_centers",
     "centers": "centers",
     "quality": "tables_quality",
     "letter": "letter",

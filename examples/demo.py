@@ -1,7 +1,7 @@
-"""LSPC beside a calibrated SVC
-============================
+"""Kernel classifiers beside a calibrated SVC
+==========================================
 
-Fits both on scikit-learn's digits, prints seconds, error, log-loss, Brier score and calibration error, and draws how
+Fits them on scikit-learn's digits, prints seconds, error, log-loss, Brier score and calibration error, and draws how
 often predictions of a given confidence come true, with bars of 90 % for the few rows some bins hold.
 """
 
@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from kproba import LSPC
+from kproba import LSPC, SurfaceKernelClassifier
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 
 matplotlib.use("Agg")
@@ -29,6 +29,7 @@ import matplotlib.pyplot as plt
 
 MODELS = {
     "LSPC()": LSPC(random_state=0),
+    "SurfaceKernelClassifier()": SurfaceKernelClassifier(random_state=0),
     "CalibratedClassifierCV(SVC())": CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False),
 }
 
@@ -51,7 +52,7 @@ def measure(model, X, y, X_new, y_new) -> dict:
 def draw(results: dict, path: Path) -> Path:
     figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="perfect")
-    for (name, result), colour, marker in zip(results.items(), ("#0072B2", "#D55E00"), "os"):
+    for (name, result), colour, marker in zip(results.items(), ("#0072B2", "#009E73", "#D55E00"), "o^s"):
         bins = result["bins"]
         hits = bins.frequency * bins.weight
         # what the frequency may be, given how few predictions some bins hold: 90 % of a Jeffreys posterior

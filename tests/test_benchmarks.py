@@ -155,6 +155,8 @@ SMALL_RUNS = {
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
     "ivm_svc": ["--sets", "pima", "--rows", "150", "--repeats", "1"],
+    "surface_floor": ["--rows", "3000", "--repeats", "1"],
+    "surface_centers": ["--sets", "pima", "--centers", "5", "20", "--seeds", "1"],
     "family": ["--sets", "pima", "letter", "--repeats", "1"],
 }
 
