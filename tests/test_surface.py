@@ -15,7 +15,7 @@ import oracles
 from kproba import ConvergenceWarning, SurfaceKernelClassifier
 from kproba.basis import Basis, kmeans_centers
 from kproba.data.rows import Rows
-from kproba.estimators import surface as estimator
+from kproba.estimators import _streamed
 from kproba.kernels import Gaussian
 from kproba.metrics import surface_loss
 from kproba.moments import Moments
@@ -163,11 +163,13 @@ class TestPaperSolvers:
         simplex.points *= 0.05
         simplex.points[..., -1, :] += 0.475
         simplex._order(simplex.points, loss.value(simplex.points))
-        for steps in range(30):
+        steps = 0
+        while steps < 30:
             expected = oracles.nelder_mead_step(simplex.points.copy(), loss.value)
             if np.abs(expected).max() > 1.0:
                 break
             simplex.step()
+            steps += 1
             np.testing.assert_allclose(simplex.points, expected, atol=1e-12)
         assert steps >= 8
 
@@ -251,8 +253,7 @@ class TestHeldOut:
         )
 
     def test_many_rows_calibrate_on_a_sample(self, monkeypatch):
-        monkeypatch.setattr(estimator, "HELD_OUT_ROWS", 500)
-        monkeypatch.setattr(estimator, "LINK_ROWS", 300)
+        monkeypatch.setattr(_streamed, "sample_size", lambda d: 300)
         X, y = make_classification(1500, 5, random_state=0)
         clf = SurfaceKernelClassifier(random_state=0).fit(X[:1000], y[:1000])
         assert not hasattr(clf, "loo_proba_")
@@ -324,10 +325,10 @@ class TestEstimator:
     def test_auto_takes_clusters_of_each_class_where_rows_are_many(self):
         X, y = make_classification(3000, 4, random_state=0)
         rows = Rows.of(X, y, np.ones(3000), 2)
-        found = SurfaceKernelClassifier(scaling=None)._centers(rows, None, 0).points
+        found = SurfaceKernelClassifier(scaling=None)._centers(rows, None, 3000, 0).points
         np.testing.assert_array_equal(found, kmeans_centers(rows, 70, 0, by_class=True).points)
         few = rows.take(np.arange(300))
-        found = SurfaceKernelClassifier(scaling=None)._centers(few, None, 0).points
+        found = SurfaceKernelClassifier(scaling=None)._centers(few, None, 300, 0).points
         np.testing.assert_array_equal(found, kmeans_centers(few, 47, 0).points)
 
     def test_mini_batches_of_many_rows(self):

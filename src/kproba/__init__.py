@@ -1,10 +1,12 @@
 """Kernel classifiers whose probabilities you can trust."""
 
 from . import displays, metrics, recipes
+from .data.files import open_rows
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from .exceptions import ConditionWarning, ConvergenceWarning, KprobaWarning
 from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
 from .selection import TimesMedian
+from .writing import write_probabilities
 
 __version__ = "0.1.0"
 
@@ -25,5 +27,7 @@ __all__ = [
     "TimesMedian",
     "displays",
     "metrics",
+    "open_rows",
     "recipes",
+    "write_probabilities",
 ]

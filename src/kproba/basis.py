@@ -11,11 +11,12 @@ from scipy import linalg, sparse
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from .data.hashing import distinct, ranking
+from .data.labels import encode
 from .data.rows import Batch, Rows
 from .kernels import Kernel, Precomputed
 from .kernels.base import n_rows
 from .moments import Moments
-from .sweep import fill_tiles, sweep
+from .sweep import fill_tiles, row_slices, sweep
 
 #: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
 INDEFINITE = 1e-6
@@ -95,6 +96,29 @@ class Basis:
 
         fill_tiles(fill, len(out), dtype.itemsize * self.n_centers, self.workers)
         return out
+
+
+@dataclass(frozen=True)
+class MomentsOf:
+    """The statistic H, h, n of rows as they come from a source: encoded, weighted, scaled, and met with the basis."""
+
+    basis: Basis
+    scaling: Any
+    classes: np.ndarray
+    factors: np.ndarray
+
+    def zero(self) -> Moments:
+        return Moments.zeros(self.basis.n_centers, len(self.classes))
+
+    def add(self, total: Moments, chunk) -> Moments:
+        codes = encode(chunk.y, self.classes)
+        weight = self.factors[codes] if chunk.weight is None else self.factors[codes] * chunk.weight
+        row_bytes = chunk.X.dtype.itemsize * self.basis.n_centers
+        for part in row_slices(len(chunk.X), row_bytes):
+            X = chunk.X[part] if self.scaling is None else self.scaling(chunk.X[part])
+            targets = (codes[part, None] == np.arange(len(self.classes))).astype(np.float64)
+            total.add(self.basis(X), targets, weight[part])
+        return total
 
 
 def refuse_indefinite(K: np.ndarray) -> None:

@@ -78,7 +78,11 @@ def leave_one_out(scores, leverage, targets, unit) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Rows, basis and penalty: everything but the ridge."""
+    """Rows, basis and penalty: everything but the ridge.
+
+    ``given`` moments are those of more rows, of which the rows here are a sample: then coefficients are those of all
+    rows, and leave-one-out scores, exact as ever, those of the sample.
+    """
 
     rows: Rows
     basis: Basis
@@ -86,6 +90,7 @@ class LeastSquares:
     similarity: ClassSimilarity | None = None
     solver: str = "auto"
     clip_parameters: bool = False
+    given: Moments | None = None
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ in the order given.
@@ -111,6 +116,10 @@ class LeastSquares:
 
     has_cheap_loo = True
 
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight if self.given is None else self.given.n
+
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions by the moments of all rows minus those of some, with the scores of these."""
         rest = self.moments - self.basis.moments(self.rows.take(inside))
@@ -126,7 +135,7 @@ class LeastSquares:
 
     @cached_property
     def moments(self) -> Moments:
-        return self.basis.moments(self.rows)
+        return self.basis.moments(self.rows) if self.given is None else self.given
 
     @cached_property
     def systems(self) -> list[System]:
@@ -145,6 +154,7 @@ class LeastSquares:
         """All distinct rows are centres under the RKHS penalty, and nobody asked for another solver."""
         return (
             self.rkhs
+            and self.given is None
             and self.basis.row_center is not None
             and self.basis.owner is None
             and self.similarity is None

@@ -269,6 +269,10 @@ class Likelihood:
     max_iter: int = 100
     seed: int = 0
 
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
         """The solution for every ridge λ in the order given, each from where the one before stopped."""
         point = start

@@ -26,6 +26,25 @@ class Progress:
         self.close()
 
 
+class RowProgress:
+    """Counts rows; with ``verbose`` it shows rows a second and, where their number is known, the time left."""
+
+    def __init__(self, verbose: bool | int, total: int | None, title: str, done: int = 0):
+        options = {"desc": title, "unit": "row", "unit_scale": True, "initial": done}
+        self._bar = _tqdm()(total=total, **options) if verbose else None
+
+    def rows(self, n: int) -> None:
+        if self._bar is not None:
+            self._bar.update(n)
+
+    def __enter__(self) -> RowProgress:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
 def _tqdm():
     try:
         from tqdm.auto import tqdm

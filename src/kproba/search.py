@@ -71,6 +71,10 @@ class Problem(Protocol):
     @property
     def basis(self) -> Basis: ...
 
+    @property
+    def total_weight(self) -> float:
+        """Of all rows that the problem sums up."""
+
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge, with leave-one-out scores of all rows or of some."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -62,14 +62,22 @@ class Maximum(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """The problem of rows and a basis, as a :class:`~kproba.search.Problem` whose only ridge is none."""
+    """The problem of rows and a basis, as a :class:`~kproba.search.Problem` whose only ridge is none.
+
+    ``given`` moments are those of more rows, of which the rows here are a sample.
+    """
 
     rows: Rows
     basis: Basis
     settings: Settings = Settings()
     folds: int = 5
     only_folds: bool = False
+    given: Moments | None = None
     has_cheap_loo = True
+
+    @property
+    def total_weight(self) -> float:
+        return self.moments.n
 
     def path(self, ridges: Sequence[float] = (0.0,), loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The one solution; with ``loo`` it carries the scores of all rows, or of those in ``loo_rows``."""
@@ -79,7 +87,7 @@ class Surface:
 
     @cached_property
     def moments(self) -> Moments:
-        return self.basis.moments(self.rows)
+        return self.basis.moments(self.rows) if self.given is None else self.given
 
     @cached_property
     def maximum(self) -> Maximum:
@@ -107,6 +115,8 @@ class Surface:
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
         """The solution by the moments of all rows minus those of some, with the scores of these."""
         apart = self.rows.take(inside)
+        if self.given is not None:  # of a sample, weights may be corrected; what all rows have of each is one copy
+            apart = replace(apart, weight=apart.unit)
         found = maximise(self.losses(self.moments - self.basis.moments(apart)), self.settings)
         yield Solution(0.0, self._scores(apart.X, found.coef), lambda: found.coef[:-1], found.coef[-1])
 

@@ -1,17 +1,18 @@
 """The only loops over rows, and the only place that knows about threads.
 
-``sweep`` maps a function over the batches of a source and adds what comes back; ``fill_tiles`` fills
-one batch of features tile by tile, each tile small enough to stay in a core's cache.
+``sweep`` adds up a function of the batches of rows in memory, ``sweep_source`` a statistic of the rows of a source,
+wherever they lie; ``fill_tiles`` fills one batch of features tile by tile, each small enough for a core's cache.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, cast
 
 from threadpoolctl import ThreadpoolController
 
@@ -80,6 +81,35 @@ def map_independent(function: Callable[[Any], Any], items: Sequence[Any], worker
         return [function(item) for item in items]
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, items))
+
+
+class Statistic(Protocol):
+    """What a pass over a source sums up: ``add(zero(), chunk)`` of every chunk, in place, and ``+`` of such totals."""
+
+    def zero(self) -> Any: ...
+
+    def add(self, total: Any, chunk: Any) -> Any: ...
+
+
+def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int = 0, total=None, after_chunk=None):
+    """One pass over a source: the sum of the statistic over its rows, from ``start_row`` on beside ``total``.
+
+    A source that lies elsewhere reduces itself there. Reading runs ahead of computing; ``after_chunk(total, row)``
+    is told what has been summed before which row.
+    """
+    if hasattr(source, "reduce"):
+        return source.reduce(statistic)
+    from .data.sources import ahead, check_chunk
+
+    total = statistic.zero() if total is None else total
+    with closing(cast(Generator, ahead(source.chunks(start_row)))) as chunks:
+        for chunk in chunks:
+            total = statistic.add(total, check_chunk(chunk, source))
+            if progress is not None:
+                progress.rows(len(chunk.X))
+            if after_chunk is not None:
+                after_chunk(total, chunk.start + len(chunk.X))
+    return total
 
 
 def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:

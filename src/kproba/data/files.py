@@ -83,6 +83,11 @@ class FileSource(Source):
         self._rows = [None if part.counts is None else sum(part.counts) for part in parts]
         self.n_rows = None if None in self._rows else sum(rows or 0 for rows in self._rows)
 
+    @property
+    def paths(self) -> list[str]:
+        """The files, in the order in which they are read."""
+        return [part.path for part in self._parts]
+
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
         self._check_start(start_row)
         layout = self._layout._replace(target=None, weight=None) if columns_only else self._layout

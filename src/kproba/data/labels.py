@@ -43,11 +43,11 @@ def _refuse_missing(y) -> None:
     values = np.asarray(y)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("Input y contains NaN or infinity; drop or fill those rows first.")
-    if values.dtype.kind == "O" and any(_is_missing(v) for v in values.ravel()):
+    if values.dtype.kind == "O" and any(is_missing(v) for v in values.ravel()):
         raise ValueError("Input y contains missing labels (None or NaN); drop or fill those rows first.")
 
 
-def _is_missing(value) -> bool:
+def is_missing(value) -> bool:
     """None, NaN, or pandas' NA, whose comparison with itself is neither true nor false."""
     if value is None:
         return True
@@ -55,6 +55,20 @@ def _is_missing(value) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return True
+
+
+def encode(y: np.ndarray, classes: np.ndarray, where: str = "y") -> np.ndarray:
+    """The number of each label among the classes."""
+    codes = np.searchsorted(classes, y)
+    codes = np.minimum(codes, len(classes) - 1)
+    unknown = classes[codes] != y
+    if unknown.any():
+        label = np.asarray(y)[np.argmax(unknown)]
+        raise ValueError(
+            f"{where} has the label {label!r}, which is not among the classes {classes.tolist()}; name all of them "
+            "by classes= before the first rows come."
+        )
+    return codes
 
 
 def check_weights(sample_weight, n: int) -> np.ndarray:

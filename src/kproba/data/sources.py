@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ..sweep import row_slices
-from .labels import _is_missing
+from .labels import is_missing
 
 #: A chunk of inputs is about this large: reading it costs far more than asking for it.
 CHUNK_BYTES = 16 << 20
@@ -34,6 +34,10 @@ class Chunk(NamedTuple):
     y: np.ndarray | None
     weight: np.ndarray | None
     start: int
+
+
+class CheckedInputs(np.ndarray):
+    """Finite inputs whose columns are in the model's order: nobody need look at them again."""
 
 
 class Source(ABC):
@@ -164,9 +168,9 @@ def _missing_labels(y: np.ndarray) -> np.ndarray | None:
     if y.dtype.kind == "f":
         return ~np.isfinite(y)
     # millions of labels are few distinct ones, and a set finds these ten times sooner than asking every label
-    if y.dtype.kind != "O" or not any(map(_is_missing, set(y.ravel().tolist()))):
+    if y.dtype.kind != "O" or not any(map(is_missing, set(y.ravel().tolist()))):
         return None
-    return np.fromiter(map(_is_missing, y.ravel()), dtype=bool, count=y.size)
+    return np.fromiter(map(is_missing, y.ravel()), dtype=bool, count=y.size)
 
 
 def _check_weight(chunk: Chunk, where) -> None:
@@ -238,3 +242,17 @@ def _produce(items: Iterable, ready: SimpleQueue[_Produced], slots: threading.Se
     except BaseException as error:  # whatever it is, the consumer waits for it
         last = _Produced(error=error)
     ready.put(last)
+
+
+def inputs(source: Source, names=None) -> Iterator[np.ndarray]:
+    """The inputs alone, chunk by chunk; columns in the order of ``names`` where both know theirs."""
+    order = None
+    if names is not None and source.feature_names is not None and list(names) != source.feature_names:
+        missing = [name for name in names if name not in source.feature_names]
+        if missing:
+            raise ValueError(f"{source.name} has no column {missing[0]!r}, which the model was fitted on.")
+        order = [source.feature_names.index(name) for name in names]
+    chunks = _run_ahead(source.chunks(columns_only=True), 2)
+    for chunk in chunks:
+        X = check_chunk(chunk, source).X
+        yield (X if order is None else X[:, order]).view(CheckedInputs)

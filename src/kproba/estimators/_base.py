@@ -12,11 +12,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
+from ..data.dask import is_dask
 from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
+from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, inputs
 from ..links import NAMES as LINKS
 from ..links import in_blocks
 
+#: For error messages.
+WHO_STREAMS = "LSPC and SurfaceKernelClassifier"
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
 
@@ -48,8 +52,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
         """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""
         self.classes_, labels = encode_labels(y)
-        if len(labels) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
+        check_lengths(X, labels)
         weight = check_weights(sample_weight, X.shape[0])
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
         rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
@@ -58,6 +61,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return rows, place
 
     def _check_inputs(self, X, reset: bool):
+        if is_source(X):
+            raise TypeError(f"{type(self).__name__} is fitted on rows in memory; {WHO_STREAMS} take sources of rows.")
+        if isinstance(X, CheckedInputs) and not reset:
+            check_columns(X.shape[1], self)
+            return np.asarray(X)
         X = validate_data(
             self,
             X,
@@ -119,6 +127,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
         """
+        if is_source(X):
+            return over_source(self.decision_function, X, getattr(self, "feature_names_in_", None))
         scores = self._scores(X)
         decision = in_blocks(self.link_.decision, scores).astype(scores.dtype, copy=False)
         is_binary = len(self.classes_) == 2 and not self._multilabel
@@ -132,12 +142,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n, n_classes), in the precision of X and in the order of ``classes_``.
         """
+        if is_source(X):
+            return over_source(self.predict_proba, X, getattr(self, "feature_names_in_", None))
         scores = self._scores(X)
         return in_blocks(self.link_.probabilities, scores).astype(scores.dtype, copy=False)
 
     def predict(self, X) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
         check_is_fitted(self)
+        if is_source(X):
+            return over_source(self.predict, X, getattr(self, "feature_names_in_", None))
         if self._multilabel:
             positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
             return positive.astype(int)
@@ -207,6 +221,42 @@ def check_positive(name: str, value, words) -> None:
         or not (np.isfinite(numbers) & (numbers > 0)).all()
     ):
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
+
+
+def is_source(X) -> bool:
+    """Whether X gives its rows chunk by chunk, or is a Dask collection."""
+    return isinstance(X, Source) or is_dask(X)
+
+
+def over_source(method, X, names):
+    """What ``method`` says of all rows of a source: an array, or a Dask array where the rows are Dask's."""
+    if isinstance(X, Source):
+        return np.concatenate([method(part) for part in inputs(X, names)])
+    rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    if len(rows.chunks[1]) > 1:
+        rows = rows.rechunk({1: -1})
+    few = method(np.zeros((1, rows.shape[1])).view(CheckedInputs))
+
+    def of_block(block):
+        chunk = Chunk(np.asarray(block), None, None, 0)
+        return method(check_chunk(chunk, "a partition of X").X.view(CheckedInputs))
+
+    if few.ndim == 1:
+        return rows.map_blocks(of_block, dtype=few.dtype, drop_axis=1)
+    return rows.map_blocks(of_block, dtype=few.dtype, chunks=(rows.chunks[0], (few.shape[1],)))
+
+
+def check_columns(n_features: int, estimator) -> None:
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+
+
+def check_lengths(X, labels) -> None:
+    if len(labels) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
 
 
 def check_given_centers(centers, d: int, precomputed: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -16,7 +17,6 @@ from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, widt
 from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
 from ._base import (
-    KernelClassifier,
     check_choice,
     check_folds,
     check_given_centers,
@@ -24,6 +24,7 @@ from ._base import (
     given_centers,
     scaled_rows,
 )
+from ._streamed import StreamedClassifier
 
 #: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
 #: the last number (measured in benchmarks/centers.py).
@@ -34,7 +35,7 @@ GRID_ROWS = 2000
 UNIT_ROWS = 100
 
 
-class SearchedClassifier(KernelClassifier):
+class SearchedClassifier(StreamedClassifier):
     """Base of classifiers with ``kernel``, ``width``, ``ridge``, ``centers``, ``selection`` and ``scaling``.
 
     A subclass says what problem rows and a basis pose (``_problem``), by what loss candidates are compared
@@ -66,31 +67,21 @@ class SearchedClassifier(KernelClassifier):
     def _fit_link(self, held_out, rows: Rows):
         raise NotImplementedError
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array, frame or CSR matrix of shape (n, d)
-        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
-        sample_weight : array of shape (n,), optional
-            Weight of each row. An integer weight equals so many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        kernels = self._check_parameters()
-        X = self._check_inputs(X, reset=True)
+    def _fit_arrays(self, X, y, sample_weight) -> None:
         rows, place = self._read_rows(X, y, sample_weight)
-        self._check_against(rows, n_given=int(np.count_nonzero(place >= 0)))
-        seed, record = self._seed(), SearchRecord()
+        n_given = int(np.count_nonzero(place >= 0))
+        best = self._fit_rows(rows, self._seed(), n_given, training=X)
+        self._store_leave_one_out(best.solution.held_out, X, place)
+
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, sum_up=None, training=None) -> Candidate:
+        self._check_against(rows, n_rows)
+        kernels, record = as_kernels(self.kernel), SearchRecord()
         if self._is_precomputed:
-            kernels = [Precomputed(training=X)]
+            kernels = [Precomputed(training=training)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         scaled = scaled_rows(rows, scaling)
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            density = self._density(rows)
+            density = self._density(rows.n_distinct if sum_up is None else n_rows)
             search = Search(
                 pose=self._pose(scaling, density, seed),
                 judge=self._judge(rows),
@@ -106,10 +97,22 @@ class SearchedClassifier(KernelClassifier):
             best, self.scaling_ = self._choose(search, kernels, scaled, scaling)
             if self.scaling_ is not scaling:
                 scaled = scaled_rows(rows, self.scaling_)
-            best = self._settle(search, best, scaled)
+            best = self._settle(search, best, scaled, self._whole(scaled, n_rows, sum_up, seed))
         self._store(best, rows, record)
-        self._store_leave_one_out(best.solution.held_out, X, place)
-        return self
+        return best
+
+    def _whole(self, sample: Rows, n_rows: int, sum_up, seed: int):
+        """How a kernel becomes the problem of all rows: the centres of the sample, and everybody's moments."""
+        if sum_up is None:
+            return None
+        # as many centres as all rows call for, out of those that the sample has
+        pose = self._pose(self.scaling_, min(1.0, self._density(n_rows) * n_rows / sample.n_distinct), seed)
+
+        def whole(kernel: Kernel):
+            problem = pose(sample, kernel)
+            return replace(problem, given=sum_up(problem.basis, self.scaling_))
+
+        return whole
 
     def _pose(self, scaling, density: float, seed: int, problem=None):
         """How rows and a kernel become a ``problem(rows, basis, seed)``, under this estimator's parameters."""
@@ -136,9 +139,8 @@ class SearchedClassifier(KernelClassifier):
         most = self.centers if isinstance(self.centers, Integral) else b
         return subset_centers(rows, kernel, min(b, int(most)), seed)
 
-    def _density(self, rows: Rows) -> float:
-        """Centres to the distinct row."""
-        n = rows.n_distinct
+    def _density(self, n: int) -> float:
+        """Centres to the distinct row, of which there are n."""
         if isinstance(self.centers, Integral):
             return min(1.0, int(self.centers) / n)
         if isinstance(self.centers, str):
@@ -168,18 +170,19 @@ class SearchedClassifier(KernelClassifier):
         """Distinct rows on which a grid of widths is searched."""
         return GRID_ROWS
 
-    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows) -> Candidate:
-        """The chosen kernel and width on all rows, with its ridge."""
+    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
+        """The chosen kernel and width on all rows, with its ridge; ``whole(kernel)`` where the rows are a sample."""
         if isinstance(best, Kernel):
-            return self._only(search, search.pose(rows, best), search.ridges[0])
-        if len(best.problem.rows) == len(rows) and best.solution.held_out is not None:
+            problem = search.pose(rows, best) if whole is None else whole(best)
+            return self._only(search, problem, search.ridges[0])
+        if whole is None and len(best.problem.rows) == len(rows) and best.solution.held_out is not None:
             return best
-        problem = search.pose(rows, best.kernel)
+        problem = search.pose(rows, best.kernel) if whole is None else whole(best.kernel)
         if self.selection == "cv":
             return self._only(search, problem, best.solution.ridge)
         if not search.any_ridge:
-            return search.grid(rows, [best.kernel], "ridge")[0]
-        few, many = best.problem.rows.total_weight, rows.total_weight
+            return replace(search, pose=lambda *_: problem).grid(rows, [best.kernel], "ridge")[0]
+        few, many = best.problem.rows.total_weight, problem.total_weight
         climbed = search.climb(problem, self._ridge_for_more_rows(best.solution.ridge, few, many))
         if len(climbed.solution.held_out) == len(rows):
             return climbed
@@ -235,6 +238,14 @@ class SearchedClassifier(KernelClassifier):
         check_folds(self.folds)
         _check_center_mode(self.centers)
         return kernels
+
+    def _refuse_for_source(self) -> None:
+        super()._refuse_for_source()
+        if isinstance(self.centers, str) and self.centers != "auto":
+            raise ValueError(
+                f"centers={self.centers!r} has a centre for every row, which a source of rows has no room for; use "
+                "'auto', a number, or an array of points."
+            )
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         """Refuse parameters that do not fit the data."""

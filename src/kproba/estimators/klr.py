@@ -100,6 +100,7 @@ class KernelLogisticRegression(SearchedClassifier):
 
     _iterates = True
     _ridge_grid = tuple(10.0**e for e in range(-1, -9, -1))
+    _streams = False
     _solvers = ("auto", *SOLVERS)
 
     def __init__(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
-from ..basis import Basis, Centers, kmeans_centers, sample_rows, subset_centers, with_copies
+from ..basis import Basis, Centers, kmeans_centers, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..links import LINK_ROWS, fit_link
+from ..links import fit_link
 from ..progress import Progress
-from ..scaling import Scaling, fit_scaling
+from ..scaling import fit_scaling
 from ..search import NEIGHBOURS, Search, subsample, width_candidates
 from ..selection import CalibratedLogLoss, SearchRecord, SquaredLoss, TimesMedian
 from ..surface import SOLVERS, Maximum, Settings, Surface
 from ..sweep import n_workers
 from ._base import (
-    KernelClassifier,
     check_choice,
     check_count,
     check_folds,
@@ -25,6 +26,7 @@ from ._base import (
     given_centers,
     scaled_rows,
 )
+from ._streamed import StreamedClassifier
 
 #: Multiples of the median distance that are tried.
 WIDTHS = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
@@ -33,12 +35,10 @@ SEARCH_ROWS = 5000
 #: With at least so many distinct rows to the centre, every class gets its own clusters: then a row has next to no
 #: influence on where the centres of its class lie, and held-out outputs stay honest.
 CLASS_ROWS = 40
-#: With more distinct rows than this, the link is fitted on the held-out scores of a sample.
-HELD_OUT_ROWS = 50_000
 CENTERS = ("auto", "k-means", "class-k-means", "random")
 
 
-class SurfaceKernelClassifier(KernelClassifier):
+class SurfaceKernelClassifier(StreamedClassifier):
     r"""Surface kernel classifier.
 
     Maximises the mean of :math:`p_y(x) - \tfrac12\sum_j p_j(x)^2` over the training rows (Loss_surf, 2013 Eq. 1) for
@@ -164,49 +164,39 @@ class SurfaceKernelClassifier(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array, frame or CSR matrix of shape (n, d)
-        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
-        sample_weight : array of shape (n,), optional
-            Weight of each row. An integer weight equals so many copies of the row.
-
-        Returns
-        -------
-        self
-        """
-        kernels = self._check_parameters()
-        X = self._check_inputs(X, reset=True)
+    def _fit_arrays(self, X, y, sample_weight) -> None:
         rows, place = self._read_rows(X, y, sample_weight)
-        seed, record = self._seed(), SearchRecord()
+        held_out = self._fit_rows(rows, self._seed(), rows.n_distinct, training=X)
+        self._store_leave_one_out(held_out, X, place)
+
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, sum_up=None, training=None) -> np.ndarray | None:
+        kernels, record = as_kernels(self.kernel), SearchRecord()
         if self._is_precomputed:
-            kernels = [Precomputed(training=X)]
+            kernels = [Precomputed(training=training)]
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             few = scaled_rows(subsample(rows, SEARCH_ROWS, seed), scaling)
-            kernel, self.scaling_ = self._choose(kernels, few, scaling, record, progress, seed)
+            kernel, self.scaling_ = self._choose(kernels, few, scaling, n_rows, record, progress, seed)
             scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
-            problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, seed), settings)
-            found, judged = problem.maximum, self._judged(scaled, seed)
-            held_out = None if judged is None else problem.held_out(judged)
+            problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
+            if sum_up is not None:
+                problem = replace(problem, given=sum_up(problem.basis, self.scaling_))
+            found = problem.maximum
+            wanted = self.loo != "auto" or self.link in ("auto", "softmax")
+            held_out = problem.held_out(np.arange(len(rows))) if wanted else None
         self._store(problem, found, rows, record)
-        self.link_ = fit_link(self.link, held_out, rows if judged is None else rows.take(judged))
-        if held_out is not None and len(held_out) == len(rows):
-            self._store_leave_one_out(held_out, X, place)
-        return self
+        self.link_ = fit_link(self.link, held_out, rows)
+        return held_out
 
     def _settings(self, seed: int, progress: Progress) -> Settings:
         return Settings(self.solver, int(self.max_iter), int(self.n_restarts), seed, progress)
 
-    def _centers(self, rows: Rows, scaling, seed: int) -> Centers:
-        """Centres for scaled rows: they do not depend on the kernel."""
+    def _centers(self, rows: Rows, scaling, n_rows: int, seed: int) -> Centers:
+        """Centres for scaled rows, as many as ``n_rows`` call for: they do not depend on the kernel."""
         if not isinstance(self.centers, str):
             check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
             return Centers(given_centers(self.centers, self._is_precomputed, scaling))
-        n, r = rows.n_distinct, self._n_centers(rows.n_distinct)
+        n, r = rows.n_distinct, min(rows.n_distinct, self._n_centers(n_rows))
         if self.centers == "random" or self._is_precomputed:
             kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]
             return Centers(subset_centers(rows, kernel, r, seed).points)
@@ -217,14 +207,14 @@ class SurfaceKernelClassifier(KernelClassifier):
         """Of n distinct rows, where the user did not give them."""
         return min(n, surface_centers(n) if isinstance(self.n_centers, str) else int(self.n_centers))
 
-    def _choose(self, kernels, few: Rows, scaling, record, progress, seed: int) -> tuple[Kernel, Scaling | None]:
+    def _choose(self, kernels, few: Rows, scaling, n_rows: int, record, progress, seed: int):
         """The kernel and width whose held-out outputs do best by the exact solver, and the scaling of the columns."""
         widths = TimesMedian(WIDTHS) if isinstance(self.width, str) and self.width == "auto" else self.width
         widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
         candidates = width_candidates(kernels, widths, few, seed)
         if len(candidates) == 1:
             return candidates[0], scaling
-        search = self._search(few, scaling, record, progress, seed)
+        search = self._search(few, scaling, n_rows, record, progress, seed)
         best = search.grid(few, candidates)[0]
         if widths is self.width or not best.kernel.has_width:
             return best.kernel, scaling
@@ -234,13 +224,13 @@ class SurfaceKernelClassifier(KernelClassifier):
         best, scaling = search.weigh_columns(few, best, scaling)
         return best.kernel, scaling
 
-    def _search(self, rows: Rows, scaling, record: SearchRecord, progress: Progress, seed: int) -> Search:
+    def _search(self, rows: Rows, scaling, n_rows: int, record: SearchRecord, progress: Progress, seed: int) -> Search:
         """A search whose problems have centres of their own rows, found once for all widths."""
         chosen: dict[int, tuple[Rows, Centers]] = {}
 
         def pose(some: Rows, kernel: Kernel) -> Surface:
             if id(some) not in chosen:
-                chosen[id(some)] = some, self._centers(some, scaling, seed)
+                chosen[id(some)] = some, self._centers(some, scaling, n_rows, seed)
             return self._problem(some, kernel, chosen[id(some)][1], Settings(seed=seed))
 
         return Search(
@@ -248,7 +238,7 @@ class SurfaceKernelClassifier(KernelClassifier):
             judge=self._judge(rows),
             ridges=[0.0],
             any_ridge=False,
-            density=self._n_centers(rows.n_distinct) / rows.n_distinct,
+            density=min(1.0, self._n_centers(n_rows) / rows.n_distinct),
             centers_grow=False,
             workers=n_workers(self.n_jobs),
             seed=seed,
@@ -267,16 +257,6 @@ class SurfaceKernelClassifier(KernelClassifier):
         if self.link == "none":
             return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
         return SquaredLoss(fit_link(self.link, None, rows).probabilities)
-
-    def _judged(self, rows: Rows, seed: int) -> np.ndarray | None:
-        """The rows whose held-out outputs are computed: all, a sample for the link, or none."""
-        if self.loo != "auto":
-            return np.arange(len(rows))
-        if self.link not in ("auto", "softmax"):
-            return None
-        if rows.n_distinct <= HELD_OUT_ROWS:
-            return np.arange(len(rows))
-        return with_copies(rows, sample_rows(rows, LINK_ROWS, seed))
 
     def _store(self, problem: Surface, found: Maximum, rows: Rows, record: SearchRecord) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""

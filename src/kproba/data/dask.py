@@ -1,0 +1,109 @@
+"""Rows of a Dask array or frame: statistics are computed where the rows are, and only their sums travel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
+
+
+def is_dask(X) -> bool:
+    """Whether X is a Dask collection, without importing Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+class DaskSource(Source):
+    """Partitions of rows, with their labels and weights partitioned alike."""
+
+    def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
+        self.name, self.chunk_bytes = "the Dask collection X", chunk_bytes
+        self.feature_names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        X = _rows_of(X, "X", 2)
+        self.n_features, self.dtype = int(X.shape[1]), np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        known = not np.isnan(X.shape[0])
+        self.n_rows = int(X.shape[0]) if known else None
+        self._parts = [part for (part,) in X.to_delayed()]
+        self._y = self._beside(y, "y", X)
+        self._weight = self._beside(weight, "sample_weight", X)
+
+    def _beside(self, values, name: str, X) -> list:
+        """The partitions of values that lie beside those of X."""
+        if values is None:
+            return [None] * len(self._parts)
+        if not is_dask(values):
+            raise TypeError(f"{name} must be a Dask collection partitioned as X is, got {type(values).__name__}.")
+        values = _rows_of(values, name, 1)
+        if not np.isnan(X.shape[0]) and not np.isnan(values.shape[0]):
+            if values.shape[0] != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows but {name} has {values.shape[0]}.")
+            values = values.rechunk((X.chunks[0],))
+        if len(values.chunks[0]) != len(self._parts):
+            raise ValueError(
+                f"{name} has {len(values.chunks[0])} partitions but X has {len(self._parts)}; repartition them alike."
+            )
+        return list(values.to_delayed())
+
+    def reduce(self, statistic) -> Any:
+        """The sum of the statistic over all rows, added as a tree where the partitions are."""
+        import dask
+
+        shipped = dask.delayed(statistic, pure=False)
+        part_total = dask.delayed(_part_total, pure=False)
+        totals = [
+            part_total(shipped, *triple, self.name, self.chunk_rows)
+            for triple in zip(self._parts, self._y, self._weight)
+        ]
+        add = dask.delayed(_sum, pure=False)
+        while len(totals) > 1:
+            totals = [add(totals[k : k + 2]) for k in range(0, len(totals), 2)]
+        (total,) = dask.compute(totals[0])
+        return total
+
+    def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
+        """One partition after the other, brought here."""
+        import dask
+
+        start = 0
+        for triple in zip(self._parts, self._y, self._weight):
+            X, y, weight = dask.compute(*triple)
+            for chunk in _pieces(np.asarray(X), y, weight, self.chunk_rows, start):
+                if chunk.start >= start_row:
+                    yield chunk
+            start += len(X)
+
+
+def _rows_of(values, name: str, ndim: int):
+    """A Dask array with whole rows in every block."""
+    if hasattr(values, "to_dask_array"):
+        values = values.to_dask_array()  # of a frame: the lengths of its partitions are not known, and not needed
+    elif np.isnan(values.shape[0]):
+        raise ValueError(f"{name} is a Dask array of unknown chunk sizes; call {name}.compute_chunk_sizes() first.")
+    if values.ndim != ndim:
+        raise ValueError(f"{name} is a Dask collection of {values.ndim} dimension(s); it must have {ndim}.")
+    return values.rechunk({1: -1}) if ndim == 2 and len(values.chunks[1]) > 1 else values
+
+
+def _pieces(X, y, weight, rows: int, start: int = 0) -> Iterator[Chunk]:
+    if X.dtype != np.float32:
+        X = X.astype(np.float64, copy=False)
+    y = None if y is None else np.asarray(y)
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    for k in range(0, len(X), rows):
+        part = slice(k, k + rows)
+        piece = np.ascontiguousarray(X[part])
+        yield Chunk(piece, None if y is None else y[part], None if weight is None else weight[part], start + k)
+
+
+def _part_total(statistic, X, y, weight, name: str, rows: int):
+    """What runs on a worker: the statistic of one partition."""
+    total = statistic.zero()
+    for chunk in _pieces(np.asarray(X), y, weight, rows):
+        total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
+    return total
+
+
+def _sum(totals):
+    return totals[0] if len(totals) == 1 else totals[0] + totals[1]

@@ -1,0 +1,175 @@
+"""Fitting from sources of rows: one look at them, a sample in memory that decides, and one pass that sums up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import column_or_1d
+
+from ..basis import Basis, MomentsOf
+from ..checkpoint import Checkpoint
+from ..data.dask import DaskSource, is_dask
+from ..data.labels import check_weights, encode_labels
+from ..data.look import Look, Looking, sample_size
+from ..data.rows import Rows
+from ..data.sources import ArraySource, Source, as_source
+from ..moments import Moments
+from ..progress import RowProgress
+from ..sweep import sweep_source
+from ._base import WHO_STREAMS, KernelClassifier, check_lengths
+
+#: Sums over all rows for a basis and the scaling that goes before it.
+SumUp = Callable[[Basis, Any], Moments]
+
+
+class StreamedClassifier(KernelClassifier):
+    """Base of classifiers whose fit needs the rows only for their moments.
+
+    A subclass says how a fit goes on from rows in memory (``_fit_rows``), given the sums of all rows where these are
+    more than that.
+    """
+
+    #: whether the moments of all rows are all that a fit needs of them
+    _streams = True
+
+    def fit(self, X, y=None, sample_weight=None, *, classes=None, checkpoint=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array, frame or CSR matrix of shape (n, d), or a source of rows
+            A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
+            are one too if they are more than 50,000: then a sample of them decides, and all are summed up.
+        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
+            Files bring their own labels.
+        sample_weight : array of shape (n,), optional
+            Weight of each row. An integer weight equals so many copies of the row.
+        classes : sequence, optional
+            Classes that the model shall know beside those in y.
+        checkpoint : path of a folder, optional
+            Where the sums so far are kept while a source is read; the same call goes on from there.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._source_of(X, y, sample_weight)
+        if source is None:
+            X = self._check_inputs(X, reset=True)
+            wants_source = classes is not None or checkpoint is not None
+            if self._is_large(X) or wants_source:
+                source = self._in_memory_source(X, y, sample_weight, wants_source)
+        if source is not None:
+            return self._fit_source(source, classes, checkpoint)
+        self._fit_arrays(X, y, sample_weight)
+        return self
+
+    def _fit_arrays(self, X, y, sample_weight) -> None:
+        """Fit on checked inputs, all of them in memory."""
+        raise NotImplementedError
+
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, sum_up: SumUp | None = None, training=None) -> Any:
+        """Fit on rows, or on a sample of ``n_rows`` rows whose moments ``sum_up`` knows."""
+        raise NotImplementedError
+
+    def _source_of(self, X, y, sample_weight) -> Source | None:
+        """X as a source of rows where it is one; None if it is in memory."""
+        if is_dask(X):
+            return DaskSource(X, y, sample_weight)
+        if isinstance(X, np.memmap) and not self._is_large(X):
+            return None  # joblib makes such of any array
+        return as_source(X, y, sample_weight)
+
+    def _is_large(self, X) -> bool:
+        """Whether rows in memory are better summed up, as those of a source are."""
+        if not self._streams or self._is_precomputed or sparse.issparse(X) or X.ndim != 2:
+            return False
+        return X.shape[0] > sample_size(X.shape[1]) and self._source_suits()
+
+    def _source_suits(self) -> bool:
+        try:
+            self._refuse_for_source()
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def _in_memory_source(self, X, y, sample_weight, wanted: bool) -> Source | None:
+        """Checked rows as a source; None for several tags a row, which have to be in memory."""
+        _, labels = encode_labels(y)
+        if labels.ndim == 2 or sparse.issparse(X):
+            if wanted:
+                raise ValueError("classes and checkpoint belong to dense rows with one label each.")
+            return None
+        check_lengths(X, labels)
+        return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
+
+    def _fit_source(self, source: Source, classes, checkpoint):
+        """Look at all rows once, decide by a sample, sum up all rows, solve."""
+        self._refuse_for_source()
+        self.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        saved = None if checkpoint is None else Checkpoint(checkpoint)
+        seed = self._seed() if saved is None else saved.seed(self._seed())
+        look = self._look(source, seed)
+        if look.has_all:
+            X, y, weight = look.everything()
+            names = getattr(self, "feature_names_in_", None)
+            self._fit_arrays(self._check_inputs(X, reset=True), y, weight)
+            if names is not None:
+                self.feature_names_in_ = names
+        else:
+            self.classes_ = look.classes(classes)
+            rows, factors = look.rows(self.classes_, self.class_weight)
+            sum_up = partial(self._sum_up, source, look.n_rows, factors, saved)
+            self._fit_rows(rows, seed, look.n_rows, sum_up)
+        if saved is not None:
+            saved.finish()
+        return self
+
+    def _look(self, source: Source, seed: int) -> Look:
+        with RowProgress(self.verbose, source.n_rows, f"{type(self).__name__}: look") as progress:
+            look = sweep_source(source, Looking(sample_size(source.n_features), seed), progress=progress)
+        if not look.n_rows:
+            raise ValueError(f"{source.name} has no rows.")
+        return look
+
+    def _sum_up(self, source: Source, n_rows: int, factors, saved: Checkpoint | None, basis: Basis, scaling) -> Moments:
+        """The moments of all rows in one pass, which begins where a checkpoint ends."""
+        statistic = MomentsOf(basis, scaling, self.classes_, factors)
+        print_ = self._fingerprint(statistic, n_rows)
+        held = None if saved is None else saved.load(print_)
+        total, start = (None, 0) if held is None else held
+        after = None if saved is None else lambda total, row: saved.save(total, row, print_)
+        with RowProgress(self.verbose, n_rows, f"{type(self).__name__}: sums", start) as progress:
+            return sweep_source(source, statistic, progress=progress, start_row=start, total=total, after_chunk=after)
+
+    def _fingerprint(self, statistic: MomentsOf, n_rows: int) -> str:
+        """What the sums depend on."""
+        scaling = statistic.scaling
+        parts = [repr((type(self).__name__, n_rows, statistic.basis.kernel, statistic.classes.tolist()))]
+        arrays = [statistic.basis.centers, statistic.factors]
+        if scaling is not None:
+            arrays += [scaling.center, scaling.scale, scaling.relevance]
+        digest = hashlib.sha256("".join(parts).encode())
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def _refuse_for_source(self) -> None:
+        """Refuse what needs all rows in memory."""
+        if not self._streams:
+            raise TypeError(f"{type(self).__name__} is fitted on rows in memory; {WHO_STREAMS} take sources of rows.")
+        if self._is_precomputed:
+            raise ValueError("kernel='precomputed' needs an array; a source of rows has no kernel matrix.")
+        if self.loo != "auto":
+            raise ValueError("loo=True keeps the scores of all rows in memory; a source of rows has no room for them.")
+
+    def _check_parameters(self):
+        raise NotImplementedError

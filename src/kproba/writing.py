@@ -1,0 +1,32 @@
+"""Probabilities of more rows than memory holds, written to a file as they come."""
+
+from __future__ import annotations
+
+from .data.files import ProbabilityWriter
+from .data.sources import as_source, inputs
+from .progress import RowProgress
+
+
+def write_probabilities(clf, rows, path, *, verbose: int = 0) -> None:
+    """Write the probability of every class, and the predicted class, of every row to ``path``.
+
+    Parameters
+    ----------
+    clf : a fitted classifier of kproba
+    rows : what :func:`kproba.open_rows` returns, or a memory map
+    path : file that ends in ``.parquet``, ``.csv``, ``.csv.gz``, ``.arrow`` or ``.feather``
+        It is there when all rows are written, and not before.
+    verbose : int, default=0
+        Show rows a second and the time left.
+    """
+    source = as_source(rows)
+    if source is None:
+        raise TypeError(f"rows must come from kproba.open_rows or be a memory map, got {type(rows).__name__}.")
+    with (
+        RowProgress(verbose, source.n_rows, "probabilities") as progress,
+        ProbabilityWriter(path, clf.classes_) as writer,
+    ):
+        for X in inputs(source, getattr(clf, "feature_names_in_", None)):
+            proba = clf.predict_proba(X)
+            writer.write(proba, clf.classes_[proba.argmax(axis=1)])
+            progress.rows(len(X))

@@ -1,0 +1,342 @@
+"""The same model from an array, a memory map, files and a Dask collection; checkpoints; the look at the rows."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kproba import LSPC, SurfaceKernelClassifier, open_rows, write_probabilities
+from kproba.checkpoint import Checkpoint
+from kproba.data.look import Look
+from kproba.data.sources import ArraySource, Chunk
+from kproba.estimators import _streamed
+from kproba.moments import Moments
+
+pa = pytest.importorskip("pyarrow")
+N, SAMPLE = 3000, 600
+MODELS = {
+    "lspc": LSPC(random_state=0),
+    "lspc given": LSPC(kernel="gaussian", width=0.7, ridge=1e-2, centers=100, link="clip", random_state=0),
+    "lspc balanced": LSPC(width="median", class_weight="balanced", centers=80, random_state=0),
+    "surface": SurfaceKernelClassifier(random_state=0),
+    "surface given": SurfaceKernelClassifier(n_centers=20, width=2.0, centers="random", random_state=0),
+}
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    """Rows count as many from here on, so that tests need not bring a million."""
+    monkeypatch.setattr(_streamed, "sample_size", lambda d: SAMPLE)
+
+
+@pytest.fixture(scope="module")
+def data():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((N, 4))
+    p = 1 / (1 + np.exp(-2 * np.sin(2 * X[:, 0]) - X[:, 1]))
+    y = np.where(random.uniform(size=N) < p, "yes", "no").astype(object)
+    y[random.uniform(size=N) < 0.02] = "rare"
+    return X, y, random.integers(1, 4, N).astype(float)
+
+
+@pytest.fixture(scope="module")
+def sources(data, tmp_path_factory):
+    """A function of a kind of source that opens the same rows, and what goes beside X."""
+    X, y, weight = data
+    folder = tmp_path_factory.mktemp("rows")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=y, w=weight)
+    for k in range(3):
+        part = frame.iloc[k * 1000 : (k + 1) * 1000]
+        part.to_parquet(folder / f"part{k}.parquet")
+        part.to_csv(folder / f"part{k}.csv", index=False)
+        part.reset_index(drop=True).to_feather(folder / f"part{k}.feather")
+    stored = np.memmap(folder / "X.dat", dtype=np.float64, mode="w+", shape=X.shape)
+    stored[:] = X
+    stored.flush()
+
+    def of(kind):
+        if kind == "array":
+            return X, y, weight
+        if kind == "memmap":
+            return np.memmap(folder / "X.dat", dtype=np.float64, mode="r", shape=X.shape), y, weight
+        if kind.startswith("dask"):
+            return dask_rows(kind, frame)
+        return open_rows(f"{folder}/*.{kind}", target="label", weight="w"), None, None
+
+    return of
+
+
+def dask_rows(kind, frame):
+    dask = pytest.importorskip("dask")
+    dask.config.set(scheduler="threads")
+    if kind == "dask frame":
+        import dask.dataframe as dd
+
+        rows = dd.from_pandas(frame, npartitions=5)
+        return rows[list("abcd")], rows["label"], rows["w"]
+    import dask.array as da
+
+    X = da.from_array(frame[list("abcd")].to_numpy(), chunks=(700, 2))
+    return (
+        X,
+        da.from_array(frame["label"].to_numpy(dtype=object), chunks=900),
+        da.from_array(frame["w"].to_numpy(), chunks=700),
+    )
+
+
+KINDS = ("memmap", "parquet", "csv", "feather", "dask array", "dask frame")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_model_from_every_source(model, kind, data, sources, small_sample):
+    from sklearn.base import clone
+
+    one = clone(MODELS[model]).fit(*data)
+    X, y, weight = sources(kind)
+    other = clone(MODELS[model]).fit(X, y, weight)
+    np.testing.assert_allclose(other.predict_proba(data[0]), one.predict_proba(data[0]), atol=1e-8)
+    assert list(other.classes_) == ["no", "rare", "yes"] and other.n_features_in_ == 4
+    assert not hasattr(one, "loo_proba_")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_rows_are_fitted_as_an_array_is(kind, data, sources):
+    X, y, weight = data
+    one = LSPC(width="median", kernel="gaussian", centers=100, random_state=0).fit(X, y.astype(str), weight)
+    other = LSPC(width="median", kernel="gaussian", centers=100, random_state=0).fit(*sources(kind))
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-8)
+
+
+def test_sums_over_all_rows_not_over_the_sample(data, small_sample):
+    """With everything given, the streamed fit is the fit in memory."""
+    X, y, weight = data
+    given = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-4, "link": "clip", "centers": X[:50], "scaling": None}
+    streamed = LSPC(**given).fit(X, y, weight)
+    in_memory = LSPC(**given, loo=True).fit(X, y, weight)
+    np.testing.assert_allclose(streamed.coef_, in_memory.coef_, atol=1e-9)
+    assert not hasattr(streamed, "loo_scores_") and in_memory.loo_scores_.shape == (N, 3)
+
+
+def test_leave_one_out_of_the_sample_is_exact(data, small_sample):
+    """The link is calibrated on the same scores that a fit in memory has for these rows."""
+    X, y, _ = data
+    y = np.where(y == "rare", "no", y)
+    given = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-4, "centers": X[:50], "scaling": None}
+    found = []
+    problem = LSPC._fit_link
+    spy = lambda self, held_out, rows: (found.append((held_out, rows)), problem(self, held_out, rows))[1]  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LSPC, "_fit_link", spy)
+        LSPC(**given).fit(X, y)
+    scores, rows = found[0]
+    in_memory = LSPC(**given, loo=True).fit(X, y)
+    place = {tuple(x): i for i, x in enumerate(X)}
+    index = [place[tuple(x)] for x in rows.X]
+    np.testing.assert_allclose(scores, in_memory.loo_scores_[index], atol=1e-9)
+
+
+class TestLook:
+    def chunks(self, data, size=250):
+        X, y, weight = data
+        return [Chunk(X[k : k + size], y[k : k + size], weight[k : k + size], k) for k in range(0, N, size)]
+
+    def total(self, chunks, size=SAMPLE):
+        look = Look(size, 0)
+        for chunk in chunks:
+            look = look.add(chunk)
+        return look
+
+    def test_does_not_depend_on_how_rows_are_cut(self, data):
+        one, other = self.total(self.chunks(data)), self.total(self.chunks(data, 700)[::-1])
+        halves = self.total(self.chunks(data)[:5]) + self.total(self.chunks(data)[5:])
+        rows = [look.rows(look.classes(), None)[0] for look in (one, other, halves)]
+        keys = [np.sort(each.keys) for each in rows]
+        assert len(keys[0]) >= SAMPLE
+        for key, each in zip(keys, rows):
+            np.testing.assert_array_equal(key, keys[0])
+            np.testing.assert_allclose(each.prior, rows[0].prior, atol=1e-12)
+
+    def test_shares_are_those_of_all_rows(self, data):
+        _, y, weight = data
+        rows, _ = self.total(self.chunks(data)).rows(np.array(["no", "rare", "yes"]), None)
+        shares = [weight[y == label].sum() / weight.sum() for label in ("no", "rare", "yes")]
+        np.testing.assert_allclose(rows.prior, shares, atol=1e-12)
+        assert (rows.labels == 1).sum() == (y == "rare").sum()  # few: all of them are kept
+
+    def test_copies_count_as_weight(self, data):
+        X, y, _ = data
+        copies = np.repeat(np.arange(N), 3)
+        look = self.total([Chunk(X[copies], y[copies], None, 0)])
+        once = self.total([Chunk(X, y, np.full(N, 3.0), 0)])
+        rows, same = look.rows(look.classes(), None)[0], once.rows(once.classes(), None)[0]
+        np.testing.assert_array_equal(np.sort(rows.keys), np.sort(same.keys))
+        assert rows.total_weight == pytest.approx(same.total_weight)
+
+    def test_all_rows_while_they_are_few(self, data):
+        look = self.total(self.chunks(data), size=N)
+        X, y, weight = look.everything()
+        for found, given in zip((X, y, weight), data):
+            np.testing.assert_array_equal(found, given)
+        assert not self.total(self.chunks(data), size=N - 1).has_all
+
+    def test_zero_weights_leave_no_trace(self, data):
+        X, y, weight = data
+        weight = np.where(y == "rare", 0.0, weight)
+        look = self.total([Chunk(X, y, weight, 0)])
+        assert list(look.classes()) == ["no", "yes"]
+
+
+class TestCheckpoint:
+    given = LSPC(kernel="gaussian", width=2.0, ridge=1e-4, centers=60, link="clip", random_state=None)
+
+    def test_goes_on_where_it_was(self, data, sources, small_sample, tmp_path, monkeypatch):
+        """Interrupted at every chunk in turn, with a seed that only the checkpoint knows."""
+        monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
+        source = open_rows(sources("parquet")[0].paths, target="label", weight="w", chunk_bytes=8_000)
+        whole = LSPC(**self.given.get_params()).set_params(random_state=7).fit(source)
+        added, seen = Moments.add, {"n": 0, "stop": 0}
+
+        def interrupted(self, *args, **kwargs):
+            seen["n"] += 1
+            if seen["n"] == seen["stop"]:
+                raise KeyboardInterrupt
+            return added(self, *args, **kwargs)
+
+        for stop in (2, 3, 4):
+            seen.update(n=0, stop=stop)
+            with monkeypatch.context() as patch:
+                patch.setattr(Moments, "add", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    self.given.set_params(random_state=7).fit(source, checkpoint=tmp_path)
+            assert (tmp_path / "sums.npz").exists()
+        resumed = self.given.set_params(random_state=99).fit(source, checkpoint=tmp_path)  # the seed is the first one's
+        np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+        assert not list(tmp_path.iterdir())
+
+    def test_another_fit_is_refused(self, data, sources, small_sample, tmp_path, monkeypatch):
+        monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
+        saved = Checkpoint(tmp_path)
+        saved.seed(0)
+        saved.save(Moments.zeros(60, 3), 10, "other")
+        with pytest.raises(ValueError, match="holds the sums of another fit"):
+            self.given.fit(sources("parquet")[0], checkpoint=tmp_path)
+        assert (tmp_path / "sums.npz").exists()
+
+    def test_survives_kill_9(self, sources, data, tmp_path):
+        """A real process, killed at random moments."""
+        paths = [str(path) for path in sources("parquet")[0].paths]
+        script = textwrap.dedent(f"""
+            import sys, time
+            from kproba import LSPC, open_rows
+            from kproba.checkpoint import Checkpoint
+            from kproba.estimators import _streamed
+            from kproba.moments import Moments
+            _streamed.sample_size = lambda d: {SAMPLE}
+            Checkpoint.__init__.__defaults__ = (0.0,)
+            add = Moments.add
+            def slow(self, *args, **kwargs):
+                time.sleep(0.03)
+                return add(self, *args, **kwargs)
+            Moments.add = slow
+            source = open_rows({paths!r}, target="label", weight="w", chunk_bytes=3200)
+            clf = LSPC(kernel="gaussian", width=2.0, ridge=1e-4, centers=60, link="clip", random_state=5)
+            clf.fit(source, checkpoint={str(tmp_path / "c")!r})
+            import numpy as np
+            np.save({str(tmp_path / "coef.npy")!r}, clf.coef_)
+        """)
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        killed = 0
+        for _ in range(3):
+            process = subprocess.Popen([sys.executable, "-c", script], env=environment)
+            before = _row_of(tmp_path / "c")
+            for _ in range(600):  # until it has got further than the last one
+                time.sleep(0.05)
+                if _row_of(tmp_path / "c") > before or process.poll() is not None:
+                    break
+            process.send_signal(signal.SIGKILL)
+            killed += process.wait() == -signal.SIGKILL
+        assert killed == 3 and _row_of(tmp_path / "c") > 0
+        subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+        source = open_rows(paths, target="label", weight="w", chunk_bytes=3200)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_streamed, "sample_size", lambda d: SAMPLE)
+            clf = LSPC(kernel="gaussian", width=2.0, ridge=1e-4, centers=60, link="clip", random_state=5).fit(source)
+        np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), clf.coef_)
+
+
+def _row_of(folder) -> int:
+    try:
+        with np.load(folder / "sums.npz") as held:
+            return int(held["row"])
+    except (OSError, ValueError):
+        return 0
+
+
+class TestPredict:
+    def test_sources_and_files(self, data, sources, tmp_path):
+        X, y, weight = data
+        clf = LSPC(kernel="gaussian", width=2.0, ridge=1e-3, centers=50, random_state=0).fit(X, y, weight)
+        source = open_rows(sources("parquet")[0].paths, columns=list("abcd"))
+        np.testing.assert_allclose(clf.predict_proba(source), clf.predict_proba(X), atol=1e-12)
+        assert (clf.predict(source) == clf.predict(X)).all()
+        write_probabilities(clf, source, tmp_path / "out.parquet")
+        written = pd.read_parquet(tmp_path / "out.parquet")
+        np.testing.assert_allclose(written[["proba_no", "proba_rare", "proba_yes"]], clf.predict_proba(X), atol=1e-12)
+        assert (written["prediction"] == clf.predict(X)).all()
+
+    def test_dask_rows_stay_dask_rows(self, data, sources):
+        X, y, weight = data
+        clf = LSPC(kernel="gaussian", width=2.0, ridge=1e-3, centers=50, random_state=0).fit(X, y, weight)
+        for kind in ("dask array", "dask frame"):
+            rows = sources(kind)[0]
+            proba = clf.predict_proba(rows)
+            assert hasattr(proba, "compute")
+            np.testing.assert_allclose(np.asarray(proba.compute()), clf.predict_proba(X), atol=1e-12)
+
+
+class TestRefused:
+    def test_options_that_need_all_rows(self, sources, small_sample):
+        source = sources("parquet")[0]
+        for options, message in [
+            ({"centers": "all"}, "centers='all' has a centre for every row"),
+            ({"loo": True}, "loo=True keeps the scores of all rows"),
+            ({"kernel": "precomputed"}, "kernel='precomputed' needs an array"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                LSPC(**options).fit(source)
+
+    def test_labels_beside_files(self, sources, data):
+        with pytest.raises(ValueError, match="y was given beside a source"):
+            LSPC().fit(sources("parquet")[0], data[1])
+
+    def test_files_without_target(self, sources):
+        with pytest.raises(ValueError, match=r"no labels; name their column by open_rows\(..., target=...\)"):
+            LSPC().fit(open_rows(sources("parquet")[0].paths, columns=list("abcd")))
+
+    def test_unknown_chunk_sizes(self):
+        da = pytest.importorskip("dask.array")
+        X = da.ones((100, 2), chunks=50)
+        X = X[X[:, 0] > 0]
+        with pytest.raises(
+            ValueError, match=r"X is a Dask array of unknown chunk sizes; call X.compute_chunk_sizes\(\)"
+        ):
+            LSPC().fit(X, da.ones(100, chunks=50))
+
+    def test_dask_rows_with_plain_labels(self):
+        da = pytest.importorskip("dask.array")
+        with pytest.raises(TypeError, match="y must be a Dask collection partitioned as X is, got ndarray"):
+            LSPC().fit(da.ones((100, 2), chunks=50), np.ones(100))
+
+    def test_not_a_number_in_the_middle(self, data, small_sample):
+        X, y, _ = data
+        X = X.copy()
+        X[2500, 1] = np.nan
+        with pytest.raises(ValueError, match="Input X contains NaN in column 1, row 2500"):
+            LSPC().fit(ArraySource(X, y))
