@@ -32,7 +32,7 @@ def load_split(name: str, data_dir, seed: int):
 
 def run(r: int, mode: str, data, seed: int) -> dict:
     X, y, X_test, y_test = data
-    options = {"width": TimesMedian(WIDTHS), "scaling": "robust", "random_state": seed}
+    options = {"kernel": "gaussian", "width": TimesMedian(WIDTHS), "scaling": "robust", "random_state": seed}
     model, seconds = results.timed(lambda: SurfaceKernelClassifier(r, centers=mode, **options).fit(X, y))
     return measure(y_test, model.predict_proba(X_test), model.classes_) | {"fit_seconds": seconds}
 

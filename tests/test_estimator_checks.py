@@ -22,10 +22,8 @@ ESTIMATORS = [
     SurfaceKernelClassifier(),
     SurfaceKernelClassifier(link="clip", selection="cv", folds=2, centers="random"),
     SurfaceKernelClassifier(link="none", centers="class-k-means", kernel="laplacian"),
-    SurfaceKernelClassifier(
-        solver="nelder-mead", max_iter=2000, n_restarts=1, width="median", link="clip", n_centers=8
-    ),
-    SurfaceKernelClassifier(solver="swarm", max_iter=300, width="median", link="clip", n_centers=8),
+    SurfaceKernelClassifier(solver="nelder-mead", max_iter=2000, n_restarts=1, width=1.0, link="clip", n_centers=8),
+    SurfaceKernelClassifier(solver="swarm", max_iter=300, width=1.0, link="clip", n_centers=8),
 ]
 
 

@@ -303,7 +303,7 @@ class TestEstimator:
         proba = clf.predict_proba(X[200:])
         assert proba.shape == (100, 3) and ((proba > 0) & (proba < 1)).all()
         assert (clf.predict(X[200:]) == Y[200:]).mean() > 0.75
-        single = SurfaceKernelClassifier(width=clf.width_, centers=clf.centers_, random_state=0)
+        single = SurfaceKernelClassifier(kernel=clf.kernel_, centers=clf.centers_, random_state=0)
         single.fit(X[:200], Y[:200, 1])
         np.testing.assert_allclose(clf.coef_[:, 1], single.coef_[:, 1], atol=1e-5)
 

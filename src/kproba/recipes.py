@@ -92,5 +92,5 @@ def skc_2013(**changes) -> SurfaceKernelClassifier:
     >>> skc_2013().solver
     'swarm'
     """
-    given = {"solver": "swarm", "centers": "k-means", "link": "clip", "scaling": "standard", "selection": "cv"}
-    return SurfaceKernelClassifier(**{**given, **changes})
+    given = {"solver": "swarm", "kernel": "gaussian", "centers": "k-means", "link": "clip", "scaling": "standard"}
+    return SurfaceKernelClassifier(**{**given, "selection": "cv", **changes})
