@@ -299,7 +299,7 @@ class TestEstimator:
 
     def test_tags(self):
         X, Y = make_multilabel_classification(300, n_features=6, n_classes=3, random_state=0)
-        clf = SurfaceKernelClassifier(width="median", random_state=0).fit(X[:200], Y[:200])
+        clf = SurfaceKernelClassifier(kernel="gaussian", width="median", random_state=0).fit(X[:200], Y[:200])
         proba = clf.predict_proba(X[200:])
         assert proba.shape == (100, 3) and ((proba > 0) & (proba < 1)).all()
         assert (clf.predict(X[200:]) == Y[200:]).mean() > 0.75

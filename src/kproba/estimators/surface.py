@@ -209,14 +209,14 @@ class SurfaceKernelClassifier(StreamedClassifier):
 
     def _choose(self, kernels, few: Rows, scaling, n_rows: int, record, progress, seed: int):
         """The kernel and width whose held-out outputs do best by the exact solver, and the scaling of the columns."""
-        widths = TimesMedian(WIDTHS) if isinstance(self.width, str) and self.width == "auto" else self.width
-        widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
+        any_width = isinstance(self.width, str) and self.width == "auto"
+        widths = TimesMedian(WIDTHS if any_width else (1.0,)) if isinstance(self.width, str) else self.width
         candidates = width_candidates(kernels, widths, few, seed)
         if len(candidates) == 1:
             return candidates[0], scaling
         search = self._search(few, scaling, n_rows, record, progress, seed)
         best = search.grid(few, candidates)[0]
-        if widths is self.width or not best.kernel.has_width:
+        if not any_width or not best.kernel.has_width:
             return best.kernel, scaling
         best = min([best, *search.around(few, best, NEIGHBOURS, "refine")], key=lambda candidate: candidate.rank)
         if self.scaling != "auto" or not isinstance(self.centers, str) or few.is_sparse:
