@@ -279,6 +279,62 @@ def _row_of(folder) -> int:
         return 0
 
 
+GIVEN = {
+    "lspc": LSPC(kernel="gaussian", width=0.7, ridge=1e-2, scaling=None),
+    "surface": SurfaceKernelClassifier(kernel="gaussian", width=0.7, scaling=None),
+}
+
+
+class TestPartialFit:
+    @pytest.mark.parametrize("name", GIVEN)
+    @pytest.mark.parametrize("link", ["clip", "auto"])
+    def test_equals_fit_on_all_rows(self, name, link, data):
+        from sklearn.base import clone
+
+        X, y, weight = data
+        model = clone(GIVEN[name]).set_params(centers=X[:40], link=link, random_state=0)
+        whole = clone(model).fit(X, y, weight)
+        for k in range(0, N, 700):
+            part = slice(k, k + 700)
+            model.partial_fit(X[part], y[part], ["yes", "no", "rare"], weight[part])
+        np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-6 if name == "surface" else 1e-9)
+        np.testing.assert_allclose(
+            model.predict_proba(X), whole.predict_proba(X), atol=1e-5 if name == "surface" else 1e-8
+        )
+
+    @pytest.mark.parametrize("make", [LSPC, SurfaceKernelClassifier])
+    def test_everything_chosen_by_the_first_rows(self, make, data):
+        import pickle
+
+        X, y, _ = data
+        model = make(random_state=0)
+        losses = []
+        for k in range(0, 2400, 600):
+            model.partial_fit(X[k : k + 600], y[k : k + 600], classes=["no", "rare", "yes"])
+            model = pickle.loads(pickle.dumps(model))
+            proba = model.predict_proba(X[2400:])
+            losses.append(-np.log(proba[np.arange(600), np.searchsorted(model.classes_, y[2400:])]).mean())
+        assert losses[-1] < losses[0] and losses[-1] < 0.6
+        assert model.fit(X, y).loo_proba_.shape == (N, 3)  # a new fit forgets the parts
+        assert not hasattr(model, "_partial")
+
+    def test_refused(self, data):
+        X, y, _ = data
+        with pytest.raises(ValueError, match="classes must be passed on the first call"):
+            LSPC().partial_fit(X, y)
+        model = LSPC(width=1.0, ridge=0.1, centers=20).partial_fit(X[:200], y[:200], ["no", "rare", "yes"])
+        before = model.coef_
+        with pytest.raises(ValueError, match="has the label 'new', which is not among the classes"):
+            model.partial_fit(X[:2], ["no", "new"])
+        with pytest.raises(ValueError, match="differ from those of the first call"):
+            model.partial_fit(X[:2], y[:2], ["no", "yes"])
+        with pytest.raises(ValueError, match="X has 3 features"):
+            model.partial_fit(X[:2, :3], y[:2])
+        with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
+            LSPC(class_weight="balanced").partial_fit(X, y, ["no", "rare", "yes"])
+        np.testing.assert_array_equal(model.coef_, before)
+
+
 class TestPredict:
     def test_sources_and_files(self, data, sources, tmp_path):
         X, y, weight = data

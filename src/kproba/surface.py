@@ -115,8 +115,8 @@ class Surface:
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
         """The solution by the moments of all rows minus those of some, with the scores of these."""
         apart = self.rows.take(inside)
-        if self.given is not None:  # of a sample, weights may be corrected; what all rows have of each is one copy
-            apart = replace(apart, weight=apart.unit)
+        if self.given is not None and apart.mass is not None:
+            apart = replace(apart, weight=apart.mass)
         found = maximise(self.losses(self.moments - self.basis.moments(apart)), self.settings)
         yield Solution(0.0, self._scores(apart.X, found.coef), lambda: found.coef[:-1], found.coef[-1])
 

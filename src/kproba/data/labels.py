@@ -63,7 +63,7 @@ def encode(y: np.ndarray, classes: np.ndarray, where: str = "y") -> np.ndarray:
     codes = np.minimum(codes, len(classes) - 1)
     unknown = classes[codes] != y
     if unknown.any():
-        label = np.asarray(y)[np.argmax(unknown)]
+        label = np.asarray(y)[unknown].tolist()[0]
         raise ValueError(
             f"{where} has the label {label!r}, which is not among the classes {classes.tolist()}; name all of them "
             "by classes= before the first rows come."

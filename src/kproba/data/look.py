@@ -98,8 +98,8 @@ class Look:
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
         rows = Rows.of(part.X, codes, part.weight, len(classes), factors[codes]).merged()[0]
-        # what leave-one-out leaves out stays a copy of the row; only what a row counts for is corrected
-        return replace(rows, weight=rows.weight * share[rows.labels]), factors
+        # what leave-one-out and folds leave out stays what it is; only what a row counts for is corrected
+        return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
 
 
 @dataclass

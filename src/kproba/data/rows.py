@@ -35,7 +35,7 @@ class Rows:
     ``labels`` is (n,) class numbers below ``n_classes``, or an (n, n_classes) 0/1 matrix of tags. ``number``
     (n,) is the place of each row in what the user gave; ``keys`` (n,) are equal for rows that were given equal
     and for no others, however their columns are scaled since. ``unit`` (n,) is the part of a row's weight that
-    leave-one-out leaves out.
+    leave-one-out leaves out. Of a sample whose weights are corrected, ``mass`` (n,) is what rows weigh among all.
     """
 
     X: np.ndarray
@@ -45,6 +45,7 @@ class Rows:
     number: np.ndarray
     keys: np.ndarray
     unit: np.ndarray
+    mass: np.ndarray | None = None
 
     @classmethod
     def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0) -> Rows:
@@ -93,7 +94,8 @@ class Rows:
     def take(self, index: np.ndarray) -> Rows:
         """The rows of ``index``."""
         parts = self.X[index], self.labels[index], self.weight[index]
-        return Rows(*parts, self.n_classes, self.number[index], self.keys[index], self.unit[index])
+        mass = None if self.mass is None else self.mass[index]
+        return Rows(*parts, self.n_classes, self.number[index], self.keys[index], self.unit[index], mass)
 
     def merged(self, by_key: bool = False) -> tuple[Rows, np.ndarray]:
         """Equal rows of equal label as one row of their summed weight, and the place of every row among these.

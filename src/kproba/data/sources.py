@@ -95,6 +95,10 @@ class ArraySource(Source):
         self._y = self._beside("y", y)
         self._weight = self._beside("weight", weight)
 
+    @property
+    def labels(self) -> np.ndarray | None:
+        return self._y
+
     def _beside(self, name: str, values) -> np.ndarray | None:
         if values is None:
             return None

@@ -48,6 +48,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     basis_: Basis
     coef_: np.ndarray
     intercept_: np.ndarray | float
+    search_results_: dict[str, np.ndarray]
 
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
         """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from ._streamed import StreamedClassifier
 ALL_ROWS, MOST_CENTERS, GROWTH = 2000, 4000, 1 / 12
 #: A grid of widths that the user gives is searched on at most this many distinct rows.
 GRID_ROWS = 2000
+#: partial_fit looks for a better ridge whenever there are so many times the rows.
+MORE_ROWS = 2
 #: Rows whose k(x, x) tell the size of a kernel without a width.
 UNIT_ROWS = 100
 
@@ -100,6 +103,19 @@ class SearchedClassifier(StreamedClassifier):
             best = self._settle(search, best, scaled, self._whole(scaled, n_rows, sum_up, seed))
         self._store(best, rows, record)
         return best
+
+    def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
+        seed, ridge, tried = partial.look.seed, self.ridge_, self.search_results_
+        posed: Any = self._problem(scaled, self.basis_, seed)
+        problem, record = replace(posed, given=partial.moments), SearchRecord()
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            search = Search(lambda *_: problem, self._judge(rows), [ridge], seed, record, progress)
+            if isinstance(self.ridge, str) and partial.look.n_rows >= MORE_ROWS * partial.n_chosen:
+                ridge = search.climb(problem, ridge).solution.ridge
+                partial.n_chosen = partial.look.n_rows
+            best = self._only(search, problem, ridge)
+        self._store(best, rows, record)
+        self.search_results_ = tried  # what the first rows decided is still what was decided
 
     def _whole(self, sample: Rows, n_rows: int, sum_up, seed: int):
         """How a kernel becomes the problem of all rows: the centres of the sample, and everybody's moments."""

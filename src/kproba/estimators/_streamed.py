@@ -4,27 +4,62 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
 from ..basis import Basis, MomentsOf
 from ..checkpoint import Checkpoint
 from ..data.dask import DaskSource, is_dask
-from ..data.labels import check_weights, encode_labels
+from ..data.labels import check_weights, class_factors, encode, encode_labels
 from ..data.look import Look, Looking, sample_size
 from ..data.rows import Rows
-from ..data.sources import ArraySource, Source, as_source
+from ..data.sources import ArraySource, Source, as_source, check_chunk
 from ..moments import Moments
 from ..progress import RowProgress
 from ..sweep import sweep_source
-from ._base import WHO_STREAMS, KernelClassifier, check_lengths
+from ._base import WHO_STREAMS, KernelClassifier, check_lengths, scaled_rows
 
 #: Sums over all rows for a basis and the scaling that goes before it.
 SumUp = Callable[[Basis, Any], Moments]
+
+
+@dataclass
+class Partial:
+    """What ``partial_fit`` keeps between calls: a look at all rows so far, and their sums once there is a basis."""
+
+    look: Look
+    classes: np.ndarray
+    factors: np.ndarray
+    statistic: MomentsOf | None = None
+    moments: Moments | None = None
+    last: ArraySource | None = None
+    #: rows for which the ridge was chosen
+    n_chosen: int = 0
+
+    def take(self, source: ArraySource) -> None:
+        """Look at more rows, and add them to the sums."""
+        encode(np.asarray(source.labels), self.classes)  # before anything is changed
+        for chunk in source.chunks():
+            self.look = self.look.add(check_chunk(chunk, source))
+        self.last = source
+        if self.statistic is not None:
+            self.moments = sweep_source(source, self.statistic, total=self.moments)
+
+    def sum_up(self, basis: Basis, scaling) -> Moments:
+        """The sums of the first rows, in the basis that they chose."""
+        self.statistic = MomentsOf(basis, scaling, self.classes, self.factors)
+        self.moments = sweep_source(self.last, self.statistic)
+        self.n_chosen = self.look.n_rows
+        return self.moments
+
+    def __getstate__(self):
+        return {**self.__dict__, "last": None}  # rows that have been summed up need not be kept
 
 
 class StreamedClassifier(KernelClassifier):
@@ -59,6 +94,7 @@ class StreamedClassifier(KernelClassifier):
         self
         """
         self._check_parameters()
+        self.__dict__.pop("_partial", None)
         source = self._source_of(X, y, sample_weight)
         if source is None:
             X = self._check_inputs(X, reset=True)
@@ -69,6 +105,63 @@ class StreamedClassifier(KernelClassifier):
             return self._fit_source(source, classes, checkpoint)
         self._fit_arrays(X, y, sample_weight)
         return self
+
+    @available_if(lambda estimator: estimator._streams)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take in more rows.
+
+        The first call chooses kernel, width, scaling and centres by its own rows, as ``fit`` does, unless they are
+        given; every call adds to the sums and solves anew. With centres, kernel, width and scaling given, the outputs
+        after the last call are those of ``fit`` on all rows. The link is calibrated on a sample of all rows so far.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        y : array of shape (n,)
+        classes : sequence, needed in the first call
+            All classes that will ever come.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._refuse_for_source()
+        first = not hasattr(self, "_partial")
+        X = self._check_inputs(X, reset=first)
+        if sparse.issparse(X):
+            raise TypeError("partial_fit takes dense rows; use X.toarray() for batches that fit in memory.")
+        source = self._in_memory_source(X, y, sample_weight, wanted=True)
+        assert source is not None
+        if first:
+            self._begin(source, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
+        self._partial.take(source)
+        rows = self._partial.look.rows(self.classes_, self.class_weight)[0]
+        if first:
+            self._fit_rows(rows, self._partial.look.seed, self._partial.look.n_rows, self._partial.sum_up)
+        else:
+            self._refit(scaled_rows(rows, self.scaling_), rows, self._partial)
+        return self
+
+    def _begin(self, source: ArraySource, classes) -> None:
+        """Before the first rows: the classes, and sums of nothing."""
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(f"class_weight={self.class_weight!r} needs all rows before the first sum; give a dict.")
+        self.classes_ = np.unique(np.asarray(classes))
+        if len(self.classes_) < 2:
+            raise ValueError(f"classes={classes!r}: a classifier needs at least 2 classes.")
+        c = len(self.classes_)
+        factors = class_factors(self.class_weight, self.classes_, np.arange(c), np.ones(c)) * np.ones(c)
+        self._partial = Partial(Look(sample_size(source.n_features), self._seed()), self.classes_, factors)
+
+    def _refit(self, scaled: Rows, rows: Rows, partial: Partial) -> None:
+        """Solve anew for the sums so far, in the basis that there is."""
+        raise NotImplementedError
 
     def _fit_arrays(self, X, y, sample_weight) -> None:
         """Fit on checked inputs, all of them in memory."""
@@ -99,12 +192,13 @@ class StreamedClassifier(KernelClassifier):
             return False
         return True
 
-    def _in_memory_source(self, X, y, sample_weight, wanted: bool) -> Source | None:
+    def _in_memory_source(self, X, y, sample_weight, wanted: bool) -> ArraySource | None:
         """Checked rows as a source; None for several tags a row, which have to be in memory."""
-        _, labels = encode_labels(y)
+        is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
+        labels = column_or_1d(y, warn=True) if wanted and is_single else encode_labels(y)[1]
         if labels.ndim == 2 or sparse.issparse(X):
             if wanted:
-                raise ValueError("classes and checkpoint belong to dense rows with one label each.")
+                raise ValueError("partial_fit, classes and checkpoint are for dense rows with one label each.")
             return None
         check_lengths(X, labels)
         return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))

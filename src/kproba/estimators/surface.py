@@ -188,6 +188,18 @@ class SurfaceKernelClassifier(StreamedClassifier):
         self.link_ = fit_link(self.link, held_out, rows)
         return held_out
 
+    def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
+        tried = self.search_results_
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            settings = self._settings(partial.look.seed, progress)
+            problem = self._problem(scaled, self.kernel_, Centers(self.basis_.centers), settings)
+            problem = replace(problem, given=partial.moments)
+            found = problem.maximum
+            held_out = problem.held_out(np.arange(len(rows))) if self.link in ("auto", "softmax") else None
+        self._store(problem, found, rows, SearchRecord())
+        self.search_results_ = tried  # what the first rows decided is still what was decided
+        self.link_ = fit_link(self.link, held_out, rows)
+
     def _settings(self, seed: int, progress: Progress) -> Settings:
         return Settings(self.solver, int(self.max_iter), int(self.n_restarts), seed, progress)
 

@@ -1,0 +1,63 @@
+"""A real cluster of worker processes: the same model, also when a worker dies in the middle."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kproba import LSPC, SurfaceKernelClassifier
+from kproba.estimators import _streamed
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+N = 6000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    folder = tmp_path_factory.mktemp("dask")
+    with distributed.LocalCluster(**options, local_directory=str(folder)) as cluster, cluster.get_client() as client:
+        yield client
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    monkeypatch.setattr(_streamed, "sample_size", lambda d: 800)
+    random = np.random.default_rng(0)
+    X = random.standard_normal((N, 5))
+    return X, (random.uniform(size=N) < 1 / (1 + np.exp(-3 * X[:, 0] * X[:, 1]))).astype(int)
+
+
+def slowly(block):
+    time.sleep(0.15)
+    return block
+
+
+@pytest.mark.parametrize("make", [LSPC, SurfaceKernelClassifier])
+def test_same_model_on_a_cluster(cluster, rows, make):
+    X, y = rows
+    one = make(random_state=0).fit(X, y)
+    other = make(random_state=0).fit(da.from_array(X, chunks=500), da.from_array(y, chunks=500))
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-8)
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster, rows):
+    X, y = rows
+    model = LSPC(kernel="gaussian", width=1.0, ridge=1e-3, centers=100, random_state=0)
+    expected = model.fit(X, y).coef_.copy()
+    slow = da.from_array(X, chunks=400).map_blocks(slowly, dtype=float)
+    found = {}
+    fitting = threading.Thread(target=lambda: found.update(coef=model.fit(slow, da.from_array(y, chunks=400)).coef_))
+    workers = cluster.run(os.getpid)
+    fitting.start()
+    time.sleep(1.5)
+    assert fitting.is_alive()
+    os.kill(next(iter(workers.values())), signal.SIGKILL)
+    fitting.join(timeout=120)
+    assert not fitting.is_alive()
+    assert set(cluster.run(os.getpid).values()) != set(workers.values())
+    np.testing.assert_allclose(found["coef"], expected, atol=1e-8)
