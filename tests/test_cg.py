@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss
 
+from kproba import LSPC, least_squares
 from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian, Laplacian
+from kproba.solvers import iterative_dual
 from kproba.solvers.cg import LocalInverse, Nystrom, Probes, leverages, neighbours_of, solve
 from kproba.solvers.dual import Dual
 
@@ -218,3 +221,49 @@ def test_leverages_near_one_stay_below_it():
     problem = Problem(n=200, width=0.1)
     found = leverages(problem.product, problem.nystrom(), 1e-8, n_probes=8, local=problem.local(1e-8))
     assert (found.estimate * problem.weight < 1.0).all() and (found.estimate * problem.weight > 0.99).all()
+
+
+class TestInLSPC:
+    """The same model as by the dense dual form, up to its tolerance."""
+
+    options = {"kernel": "laplacian", "width": 3.0, "ridge": 1e-4, "centers": "all", "random_state": 0}  # noqa: RUF012
+
+    def rows(self):
+        random = np.random.default_rng(0)
+        X = random.standard_normal((1500, 4))
+        X = np.vstack([X, X[:200]])  # copies: weights that differ
+        return X, (np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * random.standard_normal(1700) > 0).astype(int)
+
+    def test_probabilities(self):
+        X, y = self.rows()
+        dense, found = (LSPC(solver=solver, **self.options).fit(X, y) for solver in ("auto", "cg"))
+        np.testing.assert_allclose(found.predict_proba(X), dense.predict_proba(X), atol=0.01)
+        np.testing.assert_allclose(found.coef_, dense.coef_, atol=2e-3 * np.abs(dense.coef_).max())
+        loss = [log_loss(y, model.loo_proba_) for model in (dense, found)]
+        assert abs(loss[0] - loss[1]) < 0.01
+
+    def test_recomputed_products_are_the_kept_ones(self, monkeypatch):
+        X, y = self.rows()
+        kept = LSPC(solver="cg", **self.options).fit(X, y)
+        monkeypatch.setattr(iterative_dual, "KEEP_BYTES", 0)
+        again = LSPC(solver="cg", **self.options).fit(X, y)
+        np.testing.assert_allclose(again.coef_, kept.coef_, atol=1e-4 * np.abs(kept.coef_).max())
+
+    def test_auto_takes_it_for_many_centers(self, monkeypatch):
+        X, y = self.rows()
+        monkeypatch.setattr(least_squares, "DENSE_CENTERS", 500)
+        found = LSPC(**self.options).fit(X, y)
+        given = LSPC(solver="cg", **self.options).fit(X, y)
+        np.testing.assert_array_equal(found.coef_, given.coef_)
+
+    def test_searched(self, monkeypatch):
+        X, y = self.rows()
+        monkeypatch.setattr(least_squares, "DENSE_CENTERS", 1000)
+        model = LSPC(centers="all", random_state=0).fit(X[:1400], y[:1400])
+        assert log_loss(y[1400:], model.predict_proba(X[1400:])) < 0.45
+
+    def test_refused_elsewhere(self):
+        X, y = self.rows()
+        for options in ({"centers": 50}, {"penalty": "parameters"}, {"kernel": "precomputed"}):
+            with pytest.raises(ValueError, match="solver='cg' needs centers='all', penalty='rkhs'"):
+                LSPC(**{"solver": "cg", "centers": "all", **options}).fit(X, y)

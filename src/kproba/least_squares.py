@@ -18,14 +18,18 @@ from scipy import linalg
 
 from .basis import Basis
 from .data.rows import Batch, Rows
+from .kernels import Precomputed
 from .moments import Moments
 from .search import Solution
 from .solvers.cholesky import CholeskyPath
 from .solvers.dual import Dual
 from .solvers.eigen import EigenPath
+from .solvers.iterative_dual import IterativeDual
 
 #: Features up to this size are kept from one ridge to the next; larger ones are computed again.
 KEEP_BYTES = 8 << 20
+#: With more centres than this, conjugate gradients take less time and memory than a dense factor.
+DENSE_CENTERS = 8000
 
 
 class Group(NamedTuple):
@@ -159,8 +163,14 @@ class LeastSquares:
             and self.basis.owner is None
             and self.similarity is None
             and not self.clip_parameters
-            and self.solver == "auto"
+            and self.solver in ("auto", "cg")
         )
+
+    @property
+    def is_iterative(self) -> bool:
+        """Whether the dual form is solved by conjugate gradients, with leverages that are estimates."""
+        many = self.basis.n_centers > DENSE_CENTERS and not isinstance(self.basis.kernel, Precomputed)
+        return self._is_dual and (self.solver == "cg" or many)
 
     def _uses_eigen(self, n_ridges: int) -> bool:
         if self.solver != "auto" or n_ridges <= 3:
@@ -262,11 +272,14 @@ class LeastSquares:
         return scores
 
     @cached_property
-    def _dual(self) -> Dual:
-        rows, center, b = self.rows, self.basis.row_center, self.basis.n_centers
-        sums = np.zeros((b, rows.n_targets))
-        np.add.at(sums, center, rows.targets() * rows.weight[:, None])
-        return Dual(self.basis.gram(), np.bincount(center, rows.weight, b), sums)
+    def _dual(self) -> Dual | IterativeDual:
+        rows, basis, b = self.rows, self.basis, self.basis.n_centers
+        sums, weight = np.zeros((b, rows.n_targets)), np.bincount(basis.row_center, rows.weight, b)
+        np.add.at(sums, basis.row_center, rows.targets() * rows.weight[:, None])
+        if not self.is_iterative:
+            return Dual(basis.gram(), weight, sums)
+        kernel = partial(basis.kernel, workers=basis.workers)
+        return IterativeDual(basis.centers, kernel, weight, sums, workers=basis.workers)
 
     def _dual_path(self, ridges, loo_rows):
         rows, center, targets = self.rows, self.basis.row_center, self.rows.targets()

@@ -54,15 +54,17 @@ class LSPC(SearchedClassifier):
     scaling : {"auto", "robust", "standard", None}, default="auto"
         How columns are scaled inside. ``"auto"`` is ``"robust"`` and, where leave-one-out says that it helps,
         weights columns by how much the model changes along them.
-    solver : {"auto", "cholesky", "eigen"}, default="auto"
-        How the system is solved. ``"auto"`` uses the dual form where all rows are centres under the RKHS penalty,
-        one eigendecomposition for many ridges of the papers' penalty, and Cholesky factors otherwise.
+    solver : {"auto", "cholesky", "eigen", "cg"}, default="auto"
+        How the system is solved. ``"auto"`` uses the dual form where all rows are centres under the RKHS penalty, by
+        preconditioned conjugate gradients (``"cg"``) if they are more than 8,000, one eigendecomposition for many
+        ridges of the papers' penalty, and Cholesky factors otherwise. With ``"cg"`` leave-one-out scores are estimates.
     class_similarity : array of shape (n_classes, n_classes), optional
         Positive semi-definite kernel L(y, y') over the classes (2010 Eq. 4); None is the identity.
     class_weight : dict, "balanced" or None, default=None
         Factors for the weights of rows by class. They move the prior that the probabilities refer to.
     loo : {"auto", True}, default="auto"
-        Whether ``loo_scores_`` is computed also where neither the search nor the link needs it.
+        Whether ``loo_scores_`` is computed also where neither the search nor the link needs it, and above 50,000 dense
+        rows, where otherwise a sample of them calibrates.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0
@@ -135,7 +137,7 @@ class LSPC(SearchedClassifier):
         self.random_state = random_state
 
     _ridge_grid = RIDGES
-    _solvers = ("auto", "cholesky", "eigen")
+    _solvers = ("auto", "cholesky", "eigen", "cg")
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> LeastSquares:
         similarity = self._similarity()
@@ -170,9 +172,20 @@ class LSPC(SearchedClassifier):
     def _check_parameters(self) -> list[Kernel]:
         check_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
+        if isinstance(self.solver, str) and self.solver == "cg":
+            self._check_cg()
         if self.link == "clip-parameters" and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         return super()._check_parameters()
+
+    def _check_cg(self) -> None:
+        """Conjugate gradients solve the dual form alone."""
+        all_rows = isinstance(self.centers, str) and self.centers == "all"
+        if not all_rows or not self._is_rkhs() or self.class_similarity is not None or self._is_precomputed:
+            raise ValueError(
+                "solver='cg' needs centers='all', penalty='rkhs', a kernel of the rows and no class_similarity; "
+                "use solver='auto' otherwise."
+            )
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         super()._check_against(rows, n_given)

@@ -1,0 +1,73 @@
+"""The dual form of :mod:`.dual` for more rows than a dense factor can take, by conjugate gradients (:mod:`.cg`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from ..sweep import row_slices
+from .cg import LocalInverse, Nystrom, Probes, neighbours_of, solve
+from .dual import DualSolution
+
+#: Rows of the preconditioner, neighbours of a row, and random signs for the leverages.
+SAMPLED, NEIGHBOURS, PROBES = 1000, 64, 32
+#: Relative residuals: of the targets, and of the signs, whose noise is larger than that.
+TARGET_TOL, PROBE_TOL = 1e-4, 1e-3
+#: A kernel matrix of at most so many bytes is kept, in float32; a larger one is computed again for every product.
+KEEP_BYTES = 1500 << 20
+
+
+@dataclass(frozen=True)
+class IterativeDual:
+    """Points (b, d), ``kernel(X, Z)``, weight Ω (b,) and weighted target sums Ωt̄ (b, k) of the distinct rows."""
+
+    points: np.ndarray
+    kernel: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    weight: np.ndarray
+    sums: np.ndarray
+    seed: int = 0
+    workers: int = 1
+
+    def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
+        """The solution for every total ridge ρ, each from the one before; leverages are estimates."""
+        means, probes = self.sums / self.weight[:, None], Probes.draw(len(self.points), PROBES, self.seed)
+        k, start = means.shape[1], None
+        rhs = np.hstack([means, probes.rhs(self._preconditioner)])
+        tol = np.repeat([TARGET_TOL, PROBE_TOL], [k, PROBES])
+        for ridge in ridges:
+            start = solve(self._product, self._preconditioner, rhs, ridge, tol, start=start).coef
+            local = LocalInverse.of(self._gram_of, self._neighbours, ridge, self.weight)
+            leverage = probes.leverages(start[:, k:], self._preconditioner, ridge, local).estimate
+            coef = start[:, :k]
+            yield DualSolution(means - ridge * coef / self.weight[:, None], leverage, partial(np.copy, coef))
+
+    @cached_property
+    def _preconditioner(self) -> Nystrom:
+        random = np.random.RandomState(self.seed)
+        sample = np.sort(random.permutation(len(self.points))[:SAMPLED])
+        return Nystrom.of(self.kernel(self.points, self.points[sample]), sample, self.weight)
+
+    @cached_property
+    def _neighbours(self) -> np.ndarray:
+        return neighbours_of(self.points, NEIGHBOURS, self.workers)
+
+    def _gram_of(self, rows: np.ndarray) -> np.ndarray:
+        return self.kernel(self.points[rows], self.points[rows])
+
+    @cached_property
+    def _kept(self) -> np.ndarray | None:
+        few = self.points.astype(np.float32)
+        return self.kernel(few, few) if 4 * len(few) ** 2 <= KEEP_BYTES else None
+
+    def _product(self, V: np.ndarray) -> np.ndarray:
+        """KV: float32 is enough for a residual of 1e-4."""
+        V32 = np.ascontiguousarray(V, dtype=np.float32)
+        if self._kept is not None:
+            return (self._kept @ V32).astype(np.float64)
+        few, out = self.points.astype(np.float32), np.empty_like(V)
+        for rows in row_slices(len(few), 4 * len(few)):
+            out[rows] = self.kernel(few[rows], few) @ V32
+        return out
