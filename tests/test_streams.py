@@ -335,6 +335,23 @@ class TestPartialFit:
         np.testing.assert_array_equal(model.coef_, before)
 
 
+def test_classes_that_no_row_has(data):
+    X, y, _ = data
+    clf = LSPC(width=1.0, kernel="gaussian", ridge=1e-2, centers=50, random_state=0).fit(X, y, classes=["never"])
+    assert list(clf.classes_) == ["never", "no", "rare", "yes"]
+    assert clf.predict_proba(X)[:, 0].max() < 0.01
+
+
+def test_a_new_fit_leaves_nothing_of_the_old_one(data, monkeypatch):
+    X, y, _ = data
+    frame = pd.DataFrame(X[:500], columns=list("abcd"))
+    clf = LSPC(width=1.0, kernel="gaussian", ridge=1e-2, centers=50, random_state=0).fit(frame, y[:500])
+    assert hasattr(clf, "loo_proba_") and hasattr(clf, "feature_names_in_")
+    monkeypatch.setattr(_streamed, "sample_size", lambda d: SAMPLE)
+    clf.fit(ArraySource(X, y))
+    assert not hasattr(clf, "loo_proba_") and not hasattr(clf, "feature_names_in_")
+
+
 class TestPredict:
     def test_sources_and_files(self, data, sources, tmp_path):
         X, y, weight = data

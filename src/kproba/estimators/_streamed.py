@@ -94,9 +94,11 @@ class StreamedClassifier(KernelClassifier):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("_partial", None)
+        self._forget("_partial", "loo_scores_", "loo_proba_")
         source = self._source_of(X, y, sample_weight)
-        if source is None:
+        if source is not None:
+            self._forget("feature_names_in_")
+        else:
             X = self._check_inputs(X, reset=True)
             wants_source = classes is not None or checkpoint is not None
             if self._is_large(X) or wants_source:
@@ -113,6 +115,7 @@ class StreamedClassifier(KernelClassifier):
         The first call chooses kernel, width, scaling and centres by its own rows, as ``fit`` does, unless they are
         given; every call adds to the sums and solves anew. With centres, kernel, width and scaling given, the outputs
         after the last call are those of ``fit`` on all rows. The link is calibrated on a sample of all rows so far.
+        After ``fit`` it begins anew.
 
         Parameters
         ----------
@@ -134,20 +137,26 @@ class StreamedClassifier(KernelClassifier):
             raise TypeError("partial_fit takes dense rows; use X.toarray() for batches that fit in memory.")
         source = self._in_memory_source(X, y, sample_weight, wanted=True)
         assert source is not None
-        if first:
-            self._begin(source, classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
-        self._partial.take(source)
-        rows = self._partial.look.rows(self.classes_, self.class_weight)[0]
+        partial = self._begin(source, classes) if first else self._partial
+        partial.take(source)
+        rows = partial.look.rows(self.classes_, self.class_weight)[0]
         if first:
-            self._fit_rows(rows, self._partial.look.seed, self._partial.look.n_rows, self._partial.sum_up)
+            self._fit_rows(rows, partial.look.seed, partial.look.n_rows, partial.sum_up)
         else:
-            self._refit(scaled_rows(rows, self.scaling_), rows, self._partial)
+            self._refit(scaled_rows(rows, self.scaling_), rows, partial)
+        self._partial = partial  # not before all went well
         return self
 
-    def _begin(self, source: ArraySource, classes) -> None:
+    def _forget(self, *names: str) -> None:
+        """Leave no trace of an earlier fit that this one would not overwrite."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _begin(self, source: ArraySource, classes) -> Partial:
         """Before the first rows: the classes, and sums of nothing."""
+        self._forget("loo_scores_", "loo_proba_")
         if classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
         if isinstance(self.class_weight, str):
@@ -157,7 +166,7 @@ class StreamedClassifier(KernelClassifier):
             raise ValueError(f"classes={classes!r}: a classifier needs at least 2 classes.")
         c = len(self.classes_)
         factors = class_factors(self.class_weight, self.classes_, np.arange(c), np.ones(c)) * np.ones(c)
-        self._partial = Partial(Look(sample_size(source.n_features), self._seed()), self.classes_, factors)
+        return Partial(Look(sample_size(source.n_features), self._seed()), self.classes_, factors)
 
     def _refit(self, scaled: Rows, rows: Rows, partial: Partial) -> None:
         """Solve anew for the sums so far, in the basis that there is."""
@@ -212,7 +221,7 @@ class StreamedClassifier(KernelClassifier):
         saved = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._seed() if saved is None else saved.seed(self._seed())
         look = self._look(source, seed)
-        if look.has_all:
+        if look.has_all and classes is None:
             X, y, weight = look.everything()
             names = getattr(self, "feature_names_in_", None)
             self._fit_arrays(self._check_inputs(X, reset=True), y, weight)
