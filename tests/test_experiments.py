@@ -132,3 +132,29 @@ def test_run_hands_the_options_on(experiment, monkeypatch):
     assert seen == [["--quick", "--data-dir", "somewhere"]] * 2
     with pytest.raises(SystemExit):
         run.main(["--nonesuch"])
+
+
+def test_skc_2013(experiment, tmp_path):
+    """Two well-known sets stand in by generated ones; the paper's solvers stop short of the exact maximum."""
+    from kproba.data.toys import clouds_2013
+
+    for name, seed in (("pima", 0), ("glass", 1)):
+        toy = clouds_2013(300, random_state=seed)
+        np.savez(tmp_path / f"{name}.npz", X=toy.X, y=toy.y)
+    options = ["--data-dir", str(tmp_path), "--out", str(tmp_path), "--sets", "pima", "glass", "--jobs", "1"]
+    experiment("skc_2013").main(["--quick", *options])
+    content = json.loads((tmp_path / "skc_2013.json").read_text())
+    check_stamp(content)
+    for found in content["sets"].values():
+        cells = found["methods"]
+        assert cells["exact"]["shortfall"]["mean"] < 1e-8 < cells["swarm"]["shortfall"]["mean"]
+        assert cells["exact"]["solver_seconds"]["mean"] < cells["swarm"]["fit_seconds"]["mean"]
+        assert set(found["level_with_paper"]) == {"accuracy", "loss_log", "loss_surf"}
+    sizes = json.loads((tmp_path / "skc_2013_sizes.json").read_text())
+    best = sizes["true posterior"]["loss_log"]
+    for cell in sizes["sizes"]["300 generated rows"]["methods"].values():
+        assert cell["loss_log"] > best - 0.05 and 0 < cell["distance_to_truth"] < 0.5
+    kept = content["sets"]["pima"]["methods"]["swarm"]
+    experiment("skc_2013").main(["--quick", *options, "--tables", "1", "--keep-slow"])
+    content = json.loads((tmp_path / "skc_2013.json").read_text())
+    assert content["sets"]["pima"]["methods"]["swarm"] == kept and "slow_methods_from_commit" in content

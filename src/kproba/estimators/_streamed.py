@@ -71,6 +71,7 @@ class StreamedClassifier(KernelClassifier):
 
     #: whether the moments of all rows are all that a fit needs of them
     _streams = True
+    _partial: Partial
 
     def fit(self, X, y=None, sample_weight=None, *, classes=None, checkpoint=None):
         """Fit the classifier.
