@@ -208,6 +208,15 @@ class TestPaperSolvers:
             clf.fit(X_IRIS, Y_IRIS)
         assert clf.n_iter_ == 49 and clf.score(X_IRIS, Y_IRIS) > 0.5
 
+    def test_interruption_ends_all_restarts(self, monkeypatch):
+        def interrupted(self):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Simplex, "step", interrupted)
+        with pytest.warns(ConvergenceWarning, match="interrupted after 0 steps") as told:
+            found = maximise([random_loss(1, q=2, r=4)], Settings("nelder-mead"))
+        assert len(told) == 1 and found.n_iter == 0 and found.certificate.duality_gap > 0
+
     def test_progress_is_shown(self, capsys):
         options = {"width": 1.0, "link": "clip", "n_centers": 5, "max_iter": 200, "random_state": 0}
         SurfaceKernelClassifier(solver="swarm", verbose=1, **options).fit(X_IRIS, Y_IRIS)

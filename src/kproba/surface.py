@@ -160,8 +160,8 @@ def maximise(losses: list[SurfaceLoss], settings: Settings) -> Maximum:
         n_active=sum(one.n_active for one in each),
     )
     coef = np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total])  # PerTag wants tags, then the constant
-    history = np.sum([f.history for f in found], axis=0) if settings.solver == "exact" else found[0].history
     optimum, n_iter = sum(f.optimum for f in found), max(f.n_iter for f in found)
+    history = np.array([certificate.objective])  # tags are maximised one after the other: they have none in common
     return Maximum(coef, all(f.is_free for f in found), certificate, optimum, n_iter, history)
 
 
@@ -178,7 +178,7 @@ def _maximise_one(loss: SurfaceLoss, settings: Settings) -> Maximum:
 def _by_swarm(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
     """2013 Algorithm 2."""
     swarm = Swarm(loss, np.random.RandomState(settings.seed))
-    n_iter, history = _watched(swarm.step, lambda: swarm.leader_value, settings)
+    n_iter, history, _ = _watched(swarm.step, lambda: swarm.leader_value, settings)
     return swarm.leader, n_iter, history
 
 
@@ -189,22 +189,24 @@ def _by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int,
     for _ in range(settings.restarts):
         simplex = Simplex(loss, random)
         patience = PATIENCE * len(simplex.points)
-        steps, values = _watched(simplex.step, lambda: simplex.best_value, settings, patience)  # noqa: B023
+        steps, values, stopped = _watched(simplex.step, lambda: simplex.best_value, settings, patience)  # noqa: B023
         n_iter, history = n_iter + steps, history + values
         if best is None or simplex.best_value > best.best_value:
             best = simplex
+        if stopped:
+            break
     assert best is not None
     return best.best.copy(), n_iter, list(np.maximum.accumulate(history))
 
 
 def _watched(
     step: Callable[[], None], value: Callable[[], float], settings: Settings, patience: int | None = None
-) -> tuple[int, list[float]]:
+) -> tuple[int, list[float], bool]:
     """Take steps until there are enough or, with ``patience``, so many have brought next to nothing.
 
-    An interruption from the keyboard ends it early, and what was found by then is kept.
+    An interruption from the keyboard ends it early, and what was found by then is kept; it is told by the last value.
     """
-    history, last, done = [value()], value(), 0
+    history, last, done, stopped = [value()], value(), 0, False
     every = max(1, settings.max_iter // NOTES)
     try:
         while done < settings.max_iter:
@@ -219,9 +221,10 @@ def _watched(
                     break
                 last = value()
     except KeyboardInterrupt:
+        stopped = True
         warnings.warn(
             f"solver={settings.solver!r} was interrupted after {done} steps; the best coefficients so far are kept.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return done, history
+    return done, history, stopped
