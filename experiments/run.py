@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 
-from experiments import ivm_2001, results, size_2010, skc_2013, toy_2010, toy_2011
+from experiments import ivm_2001, results, sgd_2010, size_2010, skc_2013, toy_2010, toy_2011
 
 #: In the order of their running time.
 EXPERIMENTS = {
     "ivm_2001": ivm_2001.main,
+    "sgd_2010": sgd_2010.main,
     "toy_2010": toy_2010.main,
     "toy_2011": toy_2011.main,
     "size_2010": size_2010.main,

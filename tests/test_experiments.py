@@ -158,3 +158,12 @@ def test_skc_2013(experiment, tmp_path):
     experiment("skc_2013").main(["--quick", *options, "--tables", "1", "--keep-slow"])
     content = json.loads((tmp_path / "skc_2013.json").read_text())
     assert content["sets"]["pima"]["methods"]["swarm"] == kept and "slow_methods_from_commit" in content
+
+
+def test_sgd_2010(experiment, tmp_path):
+    experiment("sgd_2010").main(["--quick", "--out", str(tmp_path)])
+    content = json.loads((tmp_path / "sgd_2010.json").read_text())
+    check_stamp(content)
+    for path in content["paths"].values():
+        assert len(path["excess"]) == 4 and 0 < path["excess"][-1] < path["excess"][0]
+    assert (tmp_path / "sgd_2010.png").exists()

@@ -9,9 +9,10 @@ from ..data.rows import Rows
 from ..kernels import Kernel
 from ..least_squares import ClassSimilarity, LeastSquares
 from ..links import fit_link
-from ..search import Candidate
+from ..search import Candidate, Search
 from ..selection import RIDGES, CalibratedLogLoss, SearchRecord, SquaredLoss
-from ._base import check_choice, check_link
+from ..stochastic import StochasticLeastSquares
+from ._base import check_choice, check_count, check_link
 from ._searched import SearchedClassifier
 
 
@@ -54,10 +55,14 @@ class LSPC(SearchedClassifier):
     scaling : {"auto", "robust", "standard", None}, default="auto"
         How columns are scaled inside. ``"auto"`` is ``"robust"`` and, where leave-one-out says that it helps,
         weights columns by how much the model changes along them.
-    solver : {"auto", "cholesky", "eigen", "cg"}, default="auto"
+    solver : {"auto", "cholesky", "eigen", "cg", "sgd"}, default="auto"
         How the system is solved. ``"auto"`` uses the dual form where all rows are centres under the RKHS penalty, by
         preconditioned conjugate gradients (``"cg"``) if they are more than 8,000, one eigendecomposition for many
         ridges of the papers' penalty, and Cholesky factors otherwise. With ``"cg"`` leave-one-out scores are estimates.
+        ``"sgd"`` takes ``passes`` over the rows by averaged stochastic gradients (2010 Sec. 4) after kernel, width and
+        ridge were chosen on a sample by the others; its held-out scores come from folds.
+    passes : int, default=20
+        Passes over the rows of ``solver="sgd"``.
     class_similarity : array of shape (n_classes, n_classes), optional
         Positive semi-definite kernel L(y, y') over the classes (2010 Eq. 4); None is the identity.
     class_weight : dict, "balanced" or None, default=None
@@ -112,6 +117,7 @@ class LSPC(SearchedClassifier):
         folds=5,
         scaling="auto",
         solver="auto",
+        passes=20,
         class_similarity=None,
         class_weight=None,
         loo="auto",
@@ -129,6 +135,7 @@ class LSPC(SearchedClassifier):
         self.folds = folds
         self.scaling = scaling
         self.solver = solver
+        self.passes = passes
         self.class_similarity = class_similarity
         self.class_weight = class_weight
         self.loo = loo
@@ -137,11 +144,23 @@ class LSPC(SearchedClassifier):
         self.random_state = random_state
 
     _ridge_grid = RIDGES
-    _solvers = ("auto", "cholesky", "eigen", "cg")
+    _solvers = ("auto", "cholesky", "eigen", "cg", "sgd")
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> LeastSquares:
-        similarity = self._similarity()
-        return LeastSquares(rows, basis, self._is_rkhs(), similarity, self.solver, self.link == "clip-parameters")
+        similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
+        return LeastSquares(rows, basis, self._is_rkhs(), similarity, solver, self.link == "clip-parameters")
+
+    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
+        if self.solver != "sgd":
+            return super()._settle(search, best, rows, whole)
+        kernel = best if isinstance(best, Kernel) else best.kernel
+        ridge = search.ridges[0]
+        if isinstance(best, Candidate):
+            few, many = best.problem.rows.total_weight, rows.total_weight
+            ridge = self._ridge_for_more_rows(best.solution.ridge, few, many)
+        basis = search.pose(rows, kernel).basis
+        problem = StochasticLeastSquares(rows, basis, self._is_rkhs(), int(self.passes), search.seed, int(self.folds))
+        return self._only(search, problem, ridge)
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""
@@ -172,8 +191,11 @@ class LSPC(SearchedClassifier):
     def _check_parameters(self) -> list[Kernel]:
         check_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
+        check_count("passes", self.passes)
         if isinstance(self.solver, str) and self.solver == "cg":
             self._check_cg()
+        if isinstance(self.solver, str) and self.solver == "sgd":
+            self._check_sgd()
         if self.link == "clip-parameters" and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         return super()._check_parameters()
@@ -185,6 +207,21 @@ class LSPC(SearchedClassifier):
             raise ValueError(
                 "solver='cg' needs centers='all', penalty='rkhs', a kernel of the rows and no class_similarity; "
                 "use solver='auto' otherwise."
+            )
+
+    def _check_sgd(self) -> None:
+        """Stochastic gradients take centres that all classes share, and rows in memory."""
+        own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
+        if own or self.class_similarity is not None or self.link == "clip-parameters":
+            raise ValueError(
+                "solver='sgd' needs centres that all classes share, no class_similarity and a link of the outputs."
+            )
+
+    def _refuse_for_source(self) -> None:
+        super()._refuse_for_source()
+        if self.solver == "sgd":
+            raise ValueError(
+                "solver='sgd' draws rows at random from memory; a source of rows is summed up: solver='auto'."
             )
 
     def _check_against(self, rows: Rows, n_given: int) -> None:

@@ -58,7 +58,7 @@ class Nystrom:
         With K_mm = LLᵀ and A = Ω^½K_nm L⁻ᵀ the approximation is AAᵀ, and the eigenvectors V of AᵀA give U = AVλ^-½.
         """
         root = np.ones(len(cross)) if weight is None else np.sqrt(weight)
-        lower = _jittered_factor(cross[sample])
+        lower = jittered_factor(cross[sample])
         cross *= root[:, None]
         _in_place(cross, lambda rows: linalg.solve_triangular(lower, rows.T, lower=True, check_finite=False).T)
         values, turn = linalg.eigh(cross.T @ cross, driver="evd", overwrite_a=True, check_finite=False)
@@ -78,7 +78,7 @@ class Nystrom:
         return 1.0 - np.square(self.vectors) @ ((self.values - self.values[-1]) / (self.values + ridge))
 
 
-def _jittered_factor(K: np.ndarray) -> np.ndarray:
+def jittered_factor(K: np.ndarray) -> np.ndarray:
     """The lower Cholesky factor of K plus as little of the identity as lets it exist."""
     jitter = rounding_level(np.diagonal(K))
     while True:

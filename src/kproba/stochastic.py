@@ -1,0 +1,63 @@
+"""Rows and a basis as a least-squares problem that is solved by stochastic gradients; held-out scores by folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .basis import Basis
+from .data.rows import Rows
+from .search import Solution
+from .selection import stratified_folds
+from .solvers.averaged_sgd import averaged_sgd
+
+
+@dataclass(frozen=True)
+class StochasticLeastSquares:
+    """The problem of :class:`~kproba.least_squares.LeastSquares` with shared centres, as a Problem of its own."""
+
+    rows: Rows
+    basis: Basis
+    rkhs: bool
+    passes: int = 20
+    seed: int = 0
+    folds: int = 5
+    has_cheap_loo = False
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge; with ``loo`` scores of rows held out in folds."""
+        fold = stratified_folds(self.rows, self.folds, self.seed)
+        for ridge in ridges:
+            held_out = self.cross_validate(fold, [ridge])[0] if loo else None
+            if held_out is not None and loo_rows is not None:
+                held_out = held_out[loo_rows]
+            yield Solution(ridge, held_out, partial(np.copy, self._solve(self.rows, ridge)), n_iter=self.passes)
+
+    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+        found = [np.empty((len(self.rows), self.rows.n_targets)) for _ in ridges]
+        for number in np.unique(fold):
+            inside = np.flatnonzero(fold == number)
+            for scores, solution in zip(found, self.hold_out(inside, ridges)):
+                scores[inside] = solution.held_out
+        return found
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these."""
+        rest = self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside))
+        for ridge in ridges:
+            coef = self._solve(rest, ridge)
+            yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
+
+    def forget(self) -> None:
+        """Nothing large is kept."""
+
+    def _solve(self, rows: Rows, ridge: float) -> np.ndarray:
+        penalty = self.basis.gram() if self.rkhs else None
+        return averaged_sgd(rows, self.basis, penalty, ridge, self.passes, self.seed)
