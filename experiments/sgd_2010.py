@@ -1,4 +1,4 @@
-"""Stochastic gradients beside the exact solution of LSPC: loss against passes over the rows (2010 Sec. 4 suggests it)."""
+"""Stochastic gradients beside the exact solution of LSPC: loss against passes over the rows (2010 Sec. 4)."""
 
 from __future__ import annotations
 

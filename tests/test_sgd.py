@@ -7,6 +7,7 @@ from sklearn.metrics import log_loss
 import oracles
 from kproba import LSPC
 from kproba.data.rows import Rows
+from kproba.data.sources import ArraySource
 from kproba.solvers.averaged_sgd import averaged_sgd
 
 GIVEN = {"kernel": "gaussian", "width": 1.5, "ridge": 1e-2, "centers": 60, "random_state": 0}
@@ -73,4 +74,5 @@ def test_refused(data):
     with pytest.raises(ValueError, match="passes=0 must be a whole number"):
         LSPC(solver="sgd", passes=0).fit(X, y)
     with pytest.raises(ValueError, match="solver='sgd' draws rows at random from memory"):
-        LSPC(solver="sgd").partial_fit(X, y, classes=[0, 1, 2])
+        LSPC(solver="sgd").fit(ArraySource(X, y))
+    assert not hasattr(LSPC(solver="sgd"), "partial_fit") and hasattr(LSPC(), "partial_fit")

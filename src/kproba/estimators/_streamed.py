@@ -109,20 +109,20 @@ class StreamedClassifier(KernelClassifier):
         self._fit_arrays(X, y, sample_weight)
         return self
 
-    @available_if(lambda estimator: estimator._streams)
+    @available_if(lambda estimator: estimator._source_suits())
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Take in more rows.
 
         The first call chooses kernel, width, scaling and centres by its own rows, as ``fit`` does, unless they are
         given; every call adds to the sums and solves anew. With centres, kernel, width and scaling given, the outputs
         after the last call are those of ``fit`` on all rows. The link is calibrated on a sample of all rows so far.
-        After ``fit`` it begins anew.
+        After ``fit`` it begins anew, with the classes that there are.
 
         Parameters
         ----------
         X : array or frame of shape (n, d)
         y : array of shape (n,)
-        classes : sequence, needed in the first call
+        classes : sequence, needed in the first call of a model that was not fitted
             All classes that will ever come.
         sample_weight : array of shape (n,), optional
 
@@ -131,7 +131,6 @@ class StreamedClassifier(KernelClassifier):
         self
         """
         self._check_parameters()
-        self._refuse_for_source()
         first = not hasattr(self, "_partial")
         X = self._check_inputs(X, reset=first)
         if sparse.issparse(X):
@@ -158,6 +157,7 @@ class StreamedClassifier(KernelClassifier):
     def _begin(self, source: ArraySource, classes) -> Partial:
         """Before the first rows: the classes, and sums of nothing."""
         self._forget("loo_scores_", "loo_proba_")
+        classes = getattr(self, "classes_", None) if classes is None else classes
         if classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
         if isinstance(self.class_weight, str):
