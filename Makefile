@@ -17,7 +17,7 @@ demo: $(STAMP)plot ## fit LSPC beside a calibrated SVC on digits, print the tabl
 	$(BIN)/python examples/demo.py
 
 test: $(STAMP)test ## the whole test suite, docstring examples and README included
-	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md'
+	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md' -n 2 --dist worksteal
 
 check: $(STAMP)dev ## format, lint, types, docstring examples
 	$(BIN)/ruff format --check .

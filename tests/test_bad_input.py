@@ -120,7 +120,9 @@ class TestRefused:
         refuses((ValueError, TypeError), message, quick(**{name: bad}).fit, X, Y)
 
     @pytest.mark.parametrize("name", ["width", "ridge"])
-    @pytest.mark.parametrize("bad", [{}, object(), 1j, [1.0, "a"], [[1.0, 2.0]]], ids=str)
+    @pytest.mark.parametrize(
+        "bad", [{}, object(), 1j, [1.0, "a"], [[1.0, 2.0]]], ids=["dict", "object", "complex", "mixed", "nested"]
+    )
     def test_width_and_ridge_of_a_wrong_type(self, name, bad):
         message = f"{name}.*{re.escape(repr(bad))}.*use a positive number, several of them, or 'auto'"
         refuses((ValueError, TypeError), message, quick(**{name: bad}).fit, X, Y)
