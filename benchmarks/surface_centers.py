@@ -37,12 +37,35 @@ def run(r: int, mode: str, data, seed: int) -> dict:
     return measure(y_test, model.predict_proba(X_test), model.classes_) | {"fit_seconds": seconds}
 
 
+def draw(payload: dict, folder) -> None:
+    """The curves of every set beside each other -> surface_centers.png."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.2 * len(payload["sets"]), 3.2), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(payload["sets"])))
+    for axes, name in zip(panels, payload["sets"]):
+        for mode, colour, marker in zip(payload["modes"], ("#0072B2", "#009E73", "#D55E00"), "so^"):
+            found = {r: payload["cells"].get(f"{name}/{mode}/{r}") for r in payload["centers"]}
+            means = [(r, np.mean([cell["log_loss"] for cell in cells])) for r, cells in found.items() if cells]
+            axes.semilogx(*zip(*means), color=colour, marker=marker, markersize=4, label=mode)
+        axes.set(title=name, xlabel="centres")
+    panels[0].set_ylabel("test log-loss")
+    panels[-1].legend(frameon=False)
+    figure.savefig(folder / "surface_centers.png", dpi=110)
+
+
 def main(argv=None) -> None:
     parser = results.parser(__doc__)
+    parser.add_argument("--draw-only", action="store_true", help="draw the result that is there")
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--centers", nargs="+", type=int, default=CENTERS)
     parser.add_argument("--seeds", type=int, default=3, help="splits and seeds; the largest number of centres gets one")
     args = parser.parse_args(argv)
+    if args.draw_only:
+        held = results.read("surface_centers", args.out)
+        if held is None:
+            parser.error(f"there is no surface_centers.json in {args.out}")
+        return draw(held, args.out)
     payload: dict = {"sets": {}, "centers": list(args.centers), "modes": list(MODES), "seeds": args.seeds, "cells": {}}
     for name in args.sets:
         for seed in range(args.seeds):
@@ -56,6 +79,7 @@ def main(argv=None) -> None:
                     payload["cells"].setdefault(f"{name}/{mode}/{r}", []).append(cell)
                     print(f"{name} {mode} {r}: {cell['log_loss']:.4f}", file=sys.stderr, flush=True)
             results.write("surface_centers", payload, args.out)
+    draw(payload, args.out)
 
 
 if __name__ == "__main__":

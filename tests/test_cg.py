@@ -2,14 +2,24 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import log_loss
 
 from kproba import LSPC, least_squares
 from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian, Laplacian
 from kproba.solvers import iterative_dual
-from kproba.solvers.cg import LocalInverse, Nystrom, Probes, leverages, neighbours_of, solve
+from kproba.solvers.cg import LocalInverse, Nystrom, Probes, neighbours_of, solve
 from kproba.solvers.dual import Dual
+
+CG = {"kernel": "laplacian", "width": 3.0, "ridge": 1e-4, "centers": "all", "random_state": 0}
+
+
+def leverages(product, preconditioner, ridge, n_probes, seed=0, tol=1e-3, local=None):
+    """Leverages by right-hand sides of their own."""
+    probes = Probes.draw(len(preconditioner.root), n_probes, seed)
+    found = solve(product, preconditioner, probes.rhs(preconditioner), ridge, tol)
+    return probes.leverages(found.coef, preconditioner, ridge, local)
 
 
 class Problem:
@@ -226,8 +236,6 @@ def test_leverages_near_one_stay_below_it():
 class TestInLSPC:
     """The same model as by the dense dual form, up to its tolerance."""
 
-    options = {"kernel": "laplacian", "width": 3.0, "ridge": 1e-4, "centers": "all", "random_state": 0}  # noqa: RUF012
-
     def rows(self):
         random = np.random.default_rng(0)
         X = random.standard_normal((1500, 4))
@@ -236,7 +244,7 @@ class TestInLSPC:
 
     def test_probabilities(self):
         X, y = self.rows()
-        dense, found = (LSPC(solver=solver, **self.options).fit(X, y) for solver in ("auto", "cg"))
+        dense, found = (LSPC(solver=solver, **CG).fit(X, y) for solver in ("auto", "cg"))
         np.testing.assert_allclose(found.predict_proba(X), dense.predict_proba(X), atol=0.01)
         np.testing.assert_allclose(found.coef_, dense.coef_, atol=2e-3 * np.abs(dense.coef_).max())
         loss = [log_loss(y, model.loo_proba_) for model in (dense, found)]
@@ -244,17 +252,27 @@ class TestInLSPC:
 
     def test_recomputed_products_are_the_kept_ones(self, monkeypatch):
         X, y = self.rows()
-        kept = LSPC(solver="cg", **self.options).fit(X, y)
+        kept = LSPC(solver="cg", **CG).fit(X, y)
         monkeypatch.setattr(iterative_dual, "KEEP_BYTES", 0)
-        again = LSPC(solver="cg", **self.options).fit(X, y)
+        again = LSPC(solver="cg", **CG).fit(X, y)
         np.testing.assert_allclose(again.coef_, kept.coef_, atol=1e-4 * np.abs(kept.coef_).max())
 
     def test_auto_takes_it_for_many_centers(self, monkeypatch):
         X, y = self.rows()
         monkeypatch.setattr(least_squares, "DENSE_CENTERS", 500)
-        found = LSPC(**self.options).fit(X, y)
-        given = LSPC(solver="cg", **self.options).fit(X, y)
+        found = LSPC(**CG).fit(X, y)
+        given = LSPC(solver="cg", **CG).fit(X, y)
         np.testing.assert_array_equal(found.coef_, given.coef_)
+
+    def test_sparse_rows_and_seed(self):
+        X, y = self.rows()
+        X = np.where(np.abs(X) < 0.5, 0.0, X)
+        options = {**CG, "scaling": None}
+        dense, thin = (LSPC(solver="cg", **options).fit(form(X), y) for form in (np.asarray, sparse.csr_array))
+        proba = thin.predict_proba(sparse.csr_array(X))
+        np.testing.assert_allclose(proba, dense.predict_proba(X), atol=1e-3)
+        other = LSPC(solver="cg", **{**options, "random_state": 1}).fit(X, y)
+        assert not np.array_equal(other.coef_, dense.coef_)
 
     def test_searched(self, monkeypatch):
         X, y = self.rows()

@@ -12,6 +12,7 @@ from kproba.basis import Basis
 from kproba.data.rows import Rows
 from kproba.likelihood import Likelihood
 from kproba.losses import Multinomial, Tags
+from kproba.search import cross_validate
 from kproba.selection import stratified_folds
 from oracles import fitted_klr, klr_objective
 
@@ -173,7 +174,7 @@ class TestLeaveOneOut:
         X, y = classes(n=90)
         rows = Rows.of(X, y, np.ones(90), 3)
         problem, fold = Likelihood(rows, Basis(Gaussian(2.0), X[:30]), tol=1e-8), stratified_folds(rows, 3, 0)
-        (found,) = problem.cross_validate(fold, [1e-2])
+        (found,) = cross_validate(problem, fold, [1e-2])
         outside = rows.take(np.flatnonzero(fold != 1))
         (solution,) = Likelihood(outside, problem.basis, tol=1e-8).path([1e-2], loo=False)
         expected = problem.basis.scores(X[fold == 1], solution.coef()) + solution.intercept

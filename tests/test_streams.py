@@ -130,8 +130,12 @@ def test_leave_one_out_of_the_sample_is_exact(data, small_sample):
     y = np.where(y == "rare", "no", y)
     given = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-4, "centers": X[:50], "scaling": None}
     found = []
-    problem = LSPC._fit_link
-    spy = lambda self, held_out, rows: (found.append((held_out, rows)), problem(self, held_out, rows))[1]  # noqa: E731
+    fit_link = LSPC._fit_link
+
+    def spy(self, held_out, rows):
+        found.append((held_out, rows))
+        return fit_link(self, held_out, rows)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LSPC, "_fit_link", spy)
         LSPC(**given).fit(X, y)
@@ -401,6 +405,12 @@ class TestRefused:
             ValueError, match=r"X is a Dask array of unknown chunk sizes; call X.compute_chunk_sizes\(\)"
         ):
             LSPC().fit(X, da.ones(100, chunks=50))
+
+    def test_checkpoint_of_a_cluster(self, sources, tmp_path):
+        X, y, weight = sources("dask array")
+        with pytest.raises(ValueError, match="checkpoint is for rows that are read here"):
+            LSPC().fit(X, y, weight, checkpoint=tmp_path / "c")
+        assert not (tmp_path / "c").exists()
 
     def test_dask_rows_with_plain_labels(self):
         da = pytest.importorskip("dask.array")

@@ -18,7 +18,6 @@ from scipy import linalg
 
 from .basis import Basis
 from .data.rows import Batch, Rows
-from .kernels import Precomputed
 from .moments import Moments
 from .search import Solution
 from .solvers.cholesky import CholeskyPath
@@ -95,6 +94,7 @@ class LeastSquares:
     solver: str = "auto"
     clip_parameters: bool = False
     given: Moments | None = None
+    seed: int = 0
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ in the order given.
@@ -105,18 +105,6 @@ class LeastSquares:
             return self._dual_path(ridges, loo_rows)
         judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
         return self._primal_path(ridges, judged)
-
-    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
-        """Held-out scores (n, k) of every ridge: each fold by the moments of all rows minus its own.
-
-        ``fold`` numbers the fold of every row.
-        """
-        held_out = [np.empty((len(self.rows), self.rows.n_targets)) for _ in ridges]
-        for number in np.unique(fold):
-            inside = np.flatnonzero(fold == number)
-            for scores, found in zip(held_out, self.hold_out(inside, ridges)):
-                scores[inside] = found.held_out
-        return held_out
 
     has_cheap_loo = True
 
@@ -169,7 +157,8 @@ class LeastSquares:
     @property
     def is_iterative(self) -> bool:
         """Whether the dual form is solved by conjugate gradients, with leverages that are estimates."""
-        many = self.basis.n_centers > DENSE_CENTERS and not isinstance(self.basis.kernel, Precomputed)
+        # a kernel that may be indefinite is checked where its matrix is formed, so it has to be
+        many = self.basis.n_centers > DENSE_CENTERS and self.basis.kernel.is_definite
         return self._is_dual and (self.solver == "cg" or many)
 
     def _uses_eigen(self, n_ridges: int) -> bool:
@@ -279,7 +268,7 @@ class LeastSquares:
         if not self.is_iterative:
             return Dual(basis.gram(), weight, sums)
         kernel = partial(basis.kernel, workers=basis.workers)
-        return IterativeDual(basis.centers, kernel, weight, sums, workers=basis.workers)
+        return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers)
 
     def _dual_path(self, ridges, loo_rows):
         rows, center, targets = self.rows, self.basis.row_center, self.rows.targets()

@@ -291,15 +291,6 @@ class Likelihood:
         is_simple = self.rows.is_multilabel or (c == 2 and self.basis.owner is None)
         return is_simple or c * (2 * n * b * b + 3 * n * n * b + n**3) <= LOO_FLOPS
 
-    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
-        """Held-out scores (n, c) of every ridge; ``fold`` numbers the fold of every row."""
-        held_out = [np.empty((len(self.rows), self.rows.n_classes)) for _ in ridges]
-        for number in np.unique(fold):
-            inside = np.flatnonzero(fold == number)
-            for scores, found in zip(held_out, self.hold_out(inside, ridges)):
-                scores[inside] = found.held_out
-        return held_out
-
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
         """Solutions without some rows, and the scores of these."""
         rest = replace(self, rows=self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)))

@@ -15,6 +15,8 @@ from scipy.special import expit
 from .data.rows import Rows
 
 NAMES = ("auto", "clip", "clip-parameters", "none", "softmax")
+#: Those that are fitted on held-out scores.
+CALIBRATED = ("auto", "softmax")
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ LINK_ROWS, LINK_CELLS = 20_000, 100_000
 
 def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
     """The link of that name; the calibrated softmax is fitted on held-out scores (n, k) of the rows."""
-    if name in ("auto", "softmax"):
+    if name in CALIBRATED:
         return _fit_tags(held_out, rows) if rows.is_multilabel else _fit_classes(held_out, rows)
     plain = Ratio() if name == "none" else Clip()
     return PerTag((plain,) * rows.n_classes) if rows.is_multilabel else plain

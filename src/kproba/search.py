@@ -78,9 +78,6 @@ class Problem(Protocol):
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge, with leave-one-out scores of all rows or of some."""
 
-    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
-        """Held-out scores (n, k) of every ridge."""
-
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without some rows, with the scores of these."""
 
@@ -171,7 +168,7 @@ class Search:
 
         def evaluate(kernel):
             problem = self.pose(rows, kernel)
-            losses = [self.judge(held_out, rows) for held_out in problem.cross_validate(fold, self.ridges)]
+            losses = [self.judge(held_out, rows) for held_out in cross_validate(problem, fold, self.ridges)]
             self.record.add("folds", kernel, self.ridges, losses, len(rows))
             self.progress.step(f"folds: {kernel.name}")
             found = (
@@ -262,6 +259,18 @@ class Search:
             if best is not first:
                 break
         return best
+
+
+def cross_validate(problem: Problem, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+    """Held-out scores (n, k) of every ridge, each fold by the solution without it; ``fold`` numbers every row's."""
+    held_out: list[np.ndarray] = []
+    for number in np.unique(fold):
+        inside = np.flatnonzero(fold == number)
+        found = [solution.held_out for solution in problem.hold_out(inside, ridges)]
+        held_out = held_out or [np.empty((len(fold), scores.shape[1])) for scores in found]
+        for whole, scores in zip(held_out, found):
+            whole[inside] = scores
+    return held_out
 
 
 def subsample(rows: Rows, size: int, seed: int) -> Rows:

@@ -17,7 +17,7 @@ from .basis import sample_rows
 from .data.hashing import distinct, ranking
 from .data.rows import Rows
 from .kernels import Kernel
-from .links import complete_by_prior, log_softplus, positive_prior
+from .links import CALIBRATED, complete_by_prior, fit_link, log_softplus, positive_prior
 
 #: 2010 Sec. 3: multiples of the median distance, and ridges.
 WIDTHS_2010 = (1 / 10, 1 / 5, 1 / 2, 2 / 3, 1.0, 3 / 2, 2.0, 5.0, 10.0)
@@ -143,3 +143,12 @@ class SquaredLoss:
         scores = np.where(np.abs(scores) < 1e-12, 0.0, scores)
         distance = np.square(self.output(scores) - targets).sum(axis=1)
         return float(rows.weight @ distance / rows.total_weight)
+
+
+def loss_for_link(link: str, rows: Rows) -> Callable[[np.ndarray, Rows], float]:
+    """What compares held-out scores: log-loss for the calibrated link, squared error of the probabilities otherwise."""
+    if link in CALIBRATED:
+        return CalibratedLogLoss()
+    if link == "none":
+        return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
+    return SquaredLoss(fit_link(link, None, rows).probabilities)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .basis import Basis
 from .data.rows import Rows
-from .search import Solution
+from .search import Solution, cross_validate
 from .selection import stratified_folds
 from .solvers.averaged_sgd import averaged_sgd
 
@@ -35,18 +35,10 @@ class StochasticLeastSquares:
         """The solution for every ridge; with ``loo`` scores of rows held out in folds."""
         fold = stratified_folds(self.rows, self.folds, self.seed)
         for ridge in ridges:
-            held_out = self.cross_validate(fold, [ridge])[0] if loo else None
+            held_out = cross_validate(self, fold, [ridge])[0] if loo else None
             if held_out is not None and loo_rows is not None:
                 held_out = held_out[loo_rows]
             yield Solution(ridge, held_out, partial(np.copy, self._solve(self.rows, ridge)), n_iter=self.passes)
-
-    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
-        found = [np.empty((len(self.rows), self.rows.n_targets)) for _ in ridges]
-        for number in np.unique(fold):
-            inside = np.flatnonzero(fold == number)
-            for scores, solution in zip(found, self.hold_out(inside, ridges)):
-                scores[inside] = solution.held_out
-        return found
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without some rows, with the scores of these."""

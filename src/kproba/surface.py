@@ -21,7 +21,7 @@ from .exceptions import ConvergenceWarning
 from .least_squares import leave_one_out
 from .moments import Moments
 from .progress import Progress
-from .search import Solution
+from .search import Solution, cross_validate
 from .selection import stratified_folds
 from .solvers import box_qp
 from .solvers.nelder_mead import Simplex
@@ -82,7 +82,8 @@ class Surface:
     def path(self, ridges: Sequence[float] = (0.0,), loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The one solution; with ``loo`` it carries the scores of all rows, or of those in ``loo_rows``."""
         found = self.maximum
-        held_out = None if not loo else self.held_out(np.arange(len(self.rows)) if loo_rows is None else loo_rows)
+        held_out = self.held_out if loo else None
+        held_out = held_out if held_out is None or loo_rows is None else held_out[loo_rows]
         yield Solution(0.0, held_out, lambda: found.coef[:-1], found.coef[-1], found.n_iter)
 
     @cached_property
@@ -93,24 +94,13 @@ class Surface:
     def maximum(self) -> Maximum:
         return maximise(self.losses(self.moments), self.settings)
 
-    def held_out(self, judged: np.ndarray) -> np.ndarray:
-        """Scores (len(judged), k) of some rows by models without them."""
+    @cached_property
+    def held_out(self) -> np.ndarray:
+        """Scores (n, k) of all rows by models without them."""
         if self.maximum.is_free and not self.only_folds:
-            return self._leave_one_out(judged)
-        scores = np.empty((len(judged), self.rows.n_targets))
-        fold = stratified_folds(self.rows.take(judged), self.folds, self.settings.seed)
-        for number in np.unique(fold):
-            (found,) = self.hold_out(judged[fold == number])
-            scores[fold == number] = found.held_out
-        return scores
-
-    def cross_validate(self, fold: np.ndarray, ridges: Sequence[float] = (0.0,)) -> list[np.ndarray]:
-        """Held-out scores (n, k) by given folds."""
-        scores = np.empty((len(self.rows), self.rows.n_targets))
-        for number in np.unique(fold):
-            (found,) = self.hold_out(np.flatnonzero(fold == number))
-            scores[fold == number] = found.held_out
-        return [scores]
+            return self._leave_one_out()
+        fold = stratified_folds(self.rows, self.folds, self.settings.seed)
+        return cross_validate(self, fold, [0.0])[0]
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
         """The solution by the moments of all rows minus those of some, with the scores of these."""
@@ -132,9 +122,9 @@ class Surface:
     def _scores(self, X, coef: np.ndarray) -> np.ndarray:
         return self.basis.scores(X, coef[:-1]) + coef[-1]
 
-    def _leave_one_out(self, judged: np.ndarray) -> np.ndarray:
+    def _leave_one_out(self) -> np.ndarray:
         """Exact, as in LSPC: without the box this is least squares with a constant column and no ridge."""
-        rows, H = self.rows.take(judged), self.losses(self.moments)[0].H * self.moments.n
+        rows, H = self.rows, self.losses(self.moments)[0].H * self.moments.n
         lower = linalg.cholesky(H, lower=True)
         scores = np.empty((len(rows), rows.n_targets))
         for batch in self.basis.batches(rows, copies=3):

@@ -99,7 +99,7 @@ def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int 
     """
     if hasattr(source, "reduce"):
         return source.reduce(statistic)
-    from .data.sources import ahead, check_chunk
+    from .data.sources import ahead, check_chunk  # here, because rows in memory are cut by this module too
 
     total = statistic.zero() if total is None else total
     with closing(cast(Generator, ahead(source.chunks(start_row)))) as chunks:

@@ -256,7 +256,6 @@ def inputs(source: Source, names=None) -> Iterator[np.ndarray]:
         if missing:
             raise ValueError(f"{source.name} has no column {missing[0]!r}, which the model was fitted on.")
         order = [source.feature_names.index(name) for name in names]
-    chunks = _run_ahead(source.chunks(columns_only=True), 2)
-    for chunk in chunks:
+    for chunk in ahead(source.chunks(columns_only=True)):
         X = check_chunk(chunk, source).X
         yield (X if order is None else X[:, order]).view(CheckedInputs)

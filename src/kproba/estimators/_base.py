@@ -16,6 +16,7 @@ from ..data.dask import is_dask
 from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, inputs
+from ..kernels import Precomputed
 from ..links import NAMES as LINKS
 from ..links import in_blocks
 
@@ -106,6 +107,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return (self.basis_.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
+
+    def _store_basis(self, basis: Basis, rows: Rows) -> None:
+        """Kernel and centres, without what only the training rows needed."""
+        self._multilabel = rows.is_multilabel
+        self.kernel_ = Precomputed() if self._is_precomputed else basis.kernel
+        self.width_ = basis.kernel.width
+        self.basis_ = Basis(self.kernel_, basis.centers, basis.owner, workers=basis.workers)
+        self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
 
     def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
         """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""

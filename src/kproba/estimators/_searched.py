@@ -19,7 +19,6 @@ from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
 from ._base import (
     check_choice,
-    check_folds,
     check_given_centers,
     check_positive,
     given_centers,
@@ -213,13 +212,9 @@ class SearchedClassifier(StreamedClassifier):
 
     def _store(self, best: Candidate, rows: Rows, record: SearchRecord) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
-        basis, solution = best.problem.basis, best.solution
-        self._multilabel = rows.is_multilabel
-        self.kernel_ = Precomputed() if self._is_precomputed else best.kernel
-        self.width_, self.ridge_ = best.kernel.width, float(solution.ridge)
-        self.basis_ = Basis(self.kernel_, basis.centers, basis.owner, workers=basis.workers)
-        self.coef_, self.intercept_ = solution.coef(), solution.intercept
-        self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
+        solution = best.solution
+        self._store_basis(best.problem.basis, rows)
+        self.ridge_, self.coef_, self.intercept_ = float(solution.ridge), solution.coef(), solution.intercept
         self.link_ = self._fit_link(solution.held_out, rows)
         self.search_results_ = record.columns()
         if solution.n_iter is not None:
@@ -241,17 +236,9 @@ class SearchedClassifier(StreamedClassifier):
         return [ridge * (self._ridge_unit(size) if size > 0 else 1.0) for ridge in self._ridge_grid]
 
     def _check_parameters(self) -> list[Kernel]:
-        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
-        kernels = as_kernels(self.kernel)
-        check_choice("selection", self.selection, ("loo", "cv"))
+        kernels = super()._check_parameters()
         check_choice("solver", self.solver, self._solvers)
-        check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
-        if not (isinstance(self.loo, bool | np.bool_) and self.loo) and self.loo != "auto":
-            raise ValueError(f"loo={self.loo!r} is not known; use 'auto' or True.")
-        if not isinstance(self.width, TimesMedian):
-            check_positive("width", self.width, words=("auto", "median"))
         check_positive("ridge", self.ridge, words=("auto",))
-        check_folds(self.folds)
         _check_center_mode(self.centers)
         return kernels
 

@@ -20,10 +20,21 @@ from ..data.labels import check_weights, class_factors, encode, encode_labels
 from ..data.look import Look, Looking, sample_size
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, as_source, check_chunk
+from ..kernels import Kernel, as_kernels
 from ..moments import Moments
 from ..progress import RowProgress
+from ..scaling import MODES as SCALINGS
+from ..selection import TimesMedian
 from ..sweep import sweep_source
-from ._base import WHO_STREAMS, KernelClassifier, check_lengths, scaled_rows
+from ._base import (
+    WHO_STREAMS,
+    KernelClassifier,
+    check_choice,
+    check_folds,
+    check_lengths,
+    check_positive,
+    scaled_rows,
+)
 
 #: Sums over all rows for a basis and the scaling that goes before it.
 SumUp = Callable[[Basis, Any], Moments]
@@ -219,6 +230,8 @@ class StreamedClassifier(KernelClassifier):
         self.n_features_in_ = source.n_features
         if source.feature_names is not None:
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        if checkpoint is not None and isinstance(source, DaskSource):
+            raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
         saved = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._seed() if saved is None else saved.seed(self._seed())
         look = self._look(source, seed)
@@ -247,21 +260,21 @@ class StreamedClassifier(KernelClassifier):
     def _sum_up(self, source: Source, n_rows: int, factors, saved: Checkpoint | None, basis: Basis, scaling) -> Moments:
         """The moments of all rows in one pass, which begins where a checkpoint ends."""
         statistic = MomentsOf(basis, scaling, self.classes_, factors)
-        print_ = self._fingerprint(statistic, n_rows)
-        held = None if saved is None else saved.load(print_)
+        fingerprint = self._fingerprint(statistic, n_rows)
+        held = None if saved is None else saved.load(fingerprint)
         total, start = (None, 0) if held is None else held
-        after = None if saved is None else lambda total, row: saved.save(total, row, print_)
+        after = None if saved is None else lambda total, row: saved.save(total, row, fingerprint)
         with RowProgress(self.verbose, n_rows, f"{type(self).__name__}: sums", start) as progress:
             return sweep_source(source, statistic, progress=progress, start_row=start, total=total, after_chunk=after)
 
     def _fingerprint(self, statistic: MomentsOf, n_rows: int) -> str:
         """What the sums depend on."""
         scaling = statistic.scaling
-        parts = [repr((type(self).__name__, n_rows, statistic.basis.kernel, statistic.classes.tolist()))]
+        words = repr((type(self).__name__, n_rows, statistic.basis.kernel, statistic.classes.tolist()))
         arrays = [statistic.basis.centers, statistic.factors]
         if scaling is not None:
-            arrays += [scaling.center, scaling.scale, scaling.relevance]
-        digest = hashlib.sha256("".join(parts).encode())
+            arrays += [scaling.center, scaling.scale, scaling.squashed, scaling.relevance]
+        digest = hashlib.sha256(words.encode())
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
@@ -275,5 +288,14 @@ class StreamedClassifier(KernelClassifier):
         if self.loo != "auto":
             raise ValueError("loo=True keeps the scores of all rows in memory; a source of rows has no room for them.")
 
-    def _check_parameters(self):
-        raise NotImplementedError
+    def _check_parameters(self) -> list[Kernel]:
+        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
+        kernels = as_kernels(self.kernel)
+        check_choice("selection", self.selection, ("loo", "cv"))
+        check_choice("scaling", self.scaling, SCALINGS)
+        if not (isinstance(self.loo, bool | np.bool_) and self.loo) and self.loo != "auto":
+            raise ValueError(f"loo={self.loo!r} is not known; use 'auto' or True.")
+        if not isinstance(self.width, TimesMedian):
+            check_positive("width", self.width, words=("auto", "median"))
+        check_folds(self.folds)
+        return kernels

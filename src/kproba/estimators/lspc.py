@@ -8,9 +8,9 @@ from ..basis import Basis
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..least_squares import ClassSimilarity, LeastSquares
-from ..links import fit_link
+from ..links import CALIBRATED, fit_link
 from ..search import Candidate, Search
-from ..selection import RIDGES, CalibratedLogLoss, SearchRecord, SquaredLoss
+from ..selection import RIDGES, SearchRecord, loss_for_link
 from ..stochastic import StochasticLeastSquares
 from ._base import check_choice, check_count, check_link
 from ._searched import SearchedClassifier
@@ -148,7 +148,7 @@ class LSPC(SearchedClassifier):
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> LeastSquares:
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
-        return LeastSquares(rows, basis, self._is_rkhs(), similarity, solver, self.link == "clip-parameters")
+        return LeastSquares(rows, basis, self._is_rkhs(), similarity, solver, self.link == "clip-parameters", seed=seed)
 
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
         if self.solver != "sgd":
@@ -167,16 +167,11 @@ class LSPC(SearchedClassifier):
         return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
 
     def _judge(self, rows: Rows):
-        """The loss that compares candidates: log-loss for the calibrated link, squared error for the papers'."""
-        if self.link in ("auto", "softmax"):
-            return CalibratedLogLoss()
-        if self.link == "none":
-            return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
-        return SquaredLoss(fit_link(self.link, None, rows).probabilities)
+        return loss_for_link(self.link, rows)
 
     @property
     def _link_needs_scores(self) -> bool:
-        return self.link in ("auto", "softmax")
+        return self.link in CALIBRATED
 
     def _fit_link(self, held_out, rows: Rows):
         return fit_link(self.link, held_out, rows)

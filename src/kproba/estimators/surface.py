@@ -10,19 +10,17 @@ from scipy import sparse
 from ..basis import Basis, Centers, kmeans_centers, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..links import fit_link
+from ..links import CALIBRATED, fit_link
 from ..progress import Progress
 from ..scaling import fit_scaling
 from ..search import NEIGHBOURS, Search, subsample, width_candidates
-from ..selection import CalibratedLogLoss, SearchRecord, SquaredLoss, TimesMedian
+from ..selection import SearchRecord, TimesMedian, loss_for_link
 from ..surface import SOLVERS, Maximum, Settings, Surface
 from ..sweep import n_workers
 from ._base import (
     check_choice,
     check_count,
-    check_folds,
     check_given_centers,
-    check_positive,
     given_centers,
     scaled_rows,
 )
@@ -35,6 +33,7 @@ SEARCH_ROWS = 5000
 #: With at least so many distinct rows to the centre, every class gets its own clusters: then a row has next to no
 #: influence on where the centres of its class lie, and held-out outputs stay honest.
 CLASS_ROWS = 40
+LINKS = ("auto", "softmax", "clip", "none")
 CENTERS = ("auto", "k-means", "class-k-means", "random")
 
 
@@ -181,24 +180,23 @@ class SurfaceKernelClassifier(StreamedClassifier):
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
             if sum_up is not None:
                 problem = replace(problem, given=sum_up(problem.basis, self.scaling_))
-            found = problem.maximum
-            wanted = self.loo != "auto" or self.link in ("auto", "softmax")
-            held_out = problem.held_out(np.arange(len(rows))) if wanted else None
-        self._store(problem, found, rows, record)
+            held_out = self._solve(problem, rows)
+        self.search_results_ = record.columns()
+        return held_out
+
+    def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
+        """Maximise, calibrate, and keep what was found; the held-out outputs if anybody needs them."""
+        wanted = self.loo != "auto" or self.link in CALIBRATED
+        self._store(problem, problem.maximum, rows)
+        held_out = problem.held_out if wanted else None
         self.link_ = fit_link(self.link, held_out, rows)
         return held_out
 
     def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
-        tried = self.search_results_
         with Progress(self.verbose, title=type(self).__name__) as progress:
             settings = self._settings(partial.look.seed, progress)
             problem = self._problem(scaled, self.kernel_, Centers(self.basis_.centers), settings)
-            problem = replace(problem, given=partial.moments)
-            found = problem.maximum
-            held_out = problem.held_out(np.arange(len(rows))) if self.link in ("auto", "softmax") else None
-        self._store(problem, found, rows, SearchRecord())
-        self.search_results_ = tried  # what the first rows decided is still what was decided
-        self.link_ = fit_link(self.link, held_out, rows)
+            self._solve(replace(problem, given=partial.moments), rows)
 
     def _settings(self, seed: int, progress: Progress) -> Settings:
         return Settings(self.solver, int(self.max_iter), int(self.n_restarts), seed, progress)
@@ -247,7 +245,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
 
         return Search(
             pose=pose,
-            judge=self._judge(rows),
+            judge=loss_for_link(self.link, rows),
             ridges=[0.0],
             any_ridge=False,
             density=min(1.0, self._n_centers(n_rows) / rows.n_distinct),
@@ -262,43 +260,22 @@ class SurfaceKernelClassifier(StreamedClassifier):
         basis = Basis(kernel, *centers, workers=n_workers(self.n_jobs))
         return Surface(rows, basis, settings, int(self.folds), only_folds=self.selection == "cv")
 
-    def _judge(self, rows: Rows):
-        """The loss that compares widths: log-loss for the calibrated link, squared error for the others."""
-        if self.link in ("auto", "softmax"):
-            return CalibratedLogLoss()
-        if self.link == "none":
-            return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
-        return SquaredLoss(fit_link(self.link, None, rows).probabilities)
-
-    def _store(self, problem: Surface, found: Maximum, rows: Rows, record: SearchRecord) -> None:
+    def _store(self, problem: Surface, found: Maximum, rows: Rows) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
-        basis = problem.basis
-        self._multilabel = rows.is_multilabel
-        self.kernel_ = Precomputed() if self._is_precomputed else basis.kernel
-        self.width_ = basis.kernel.width
-        self.basis_ = Basis(self.kernel_, basis.centers, workers=basis.workers)
+        self._store_basis(problem.basis, rows)
         self.coef_, self.intercept_ = found.coef[:-1], found.coef[-1]
-        self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
         self.certificate_, self.n_iter_ = found.certificate, found.n_iter
         exact = self.solver == "exact"
         self.shortfall_ = found.certificate.duality_gap if exact else found.optimum - found.certificate.objective
         self.history_ = found.history
-        self.search_results_ = record.columns()
 
     def _check_parameters(self) -> list[Kernel]:
-        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
         check_choice("solver", self.solver, SOLVERS)
-        check_choice("link", self.link, ("auto", "softmax", "clip", "none"))
-        check_choice("selection", self.selection, ("loo", "cv"))
-        check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
-        check_choice("loo", self.loo, ("auto", True))
-        if not isinstance(self.width, TimesMedian):
-            check_positive("width", self.width, words=("auto", "median"))
+        check_choice("link", self.link, LINKS)
         for name in ("max_iter", "n_restarts"):
             check_count(name, getattr(self, name))
-        check_folds(self.folds)
         self._check_centers()
-        return as_kernels(self.kernel)
+        return super()._check_parameters()
 
     def _check_centers(self) -> None:
         if isinstance(self.n_centers, str):

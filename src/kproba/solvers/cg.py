@@ -277,24 +277,3 @@ def _without_controls(draws: np.ndarray, controls: list[np.ndarray], scale: np.n
     centred = [((C - C.mean(axis=1, keepdims=True)) / scale[:, None]).ravel() for C in [draws, *controls]]
     share = np.linalg.lstsq(np.column_stack(centred[1:]), centred[0], rcond=None)[0]
     return draws - sum(s * C for s, C in zip(share, controls))
-
-
-def leverages(
-    product: Product,
-    preconditioner: Nystrom,
-    ridge: float,
-    n_probes: int = 32,
-    seed: int = 0,
-    tol: float = 1e-3,
-    max_iter: int = 500,
-    local: LocalInverse | None = None,
-    progress: Progress | None = None,
-) -> Leverages:
-    """Leverages by ``n_probes`` ≥ 2 right-hand sides of their own; :class:`Probes` solves for them beside the targets.
-
-    The standard errors are those of the probes alone. What ``tol`` leaves is below them at 1e-3; at 1e-2 it need not
-    be, where the preconditioner is so near the inverse that the probes have little noise.
-    """
-    probes = Probes.draw(len(preconditioner.root), n_probes, seed)
-    found = solve(product, preconditioner, probes.rhs(preconditioner), ridge, tol, max_iter, progress=progress)
-    return probes.leverages(found.coef, preconditioner, ridge, local)

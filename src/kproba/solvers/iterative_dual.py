@@ -33,7 +33,7 @@ class IterativeDual:
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
         """The solution for every total ridge ρ, each from the one before; leverages are estimates."""
-        means, probes = self.sums / self.weight[:, None], Probes.draw(len(self.points), PROBES, self.seed)
+        means, probes = self.sums / self.weight[:, None], Probes.draw(self.n_points, PROBES, self.seed)
         k, start = means.shape[1], None
         rhs = np.hstack([means, probes.rhs(self._preconditioner)])
         tol = np.repeat([TARGET_TOL, PROBE_TOL], [k, PROBES])
@@ -44,10 +44,14 @@ class IterativeDual:
             coef = start[:, :k]
             yield DualSolution(means - ridge * coef / self.weight[:, None], leverage, partial(np.copy, coef))
 
+    @property
+    def n_points(self) -> int:
+        return self.points.shape[0]
+
     @cached_property
     def _preconditioner(self) -> Nystrom:
         random = np.random.RandomState(self.seed)
-        sample = np.sort(random.permutation(len(self.points))[:SAMPLED])
+        sample = np.sort(random.permutation(self.n_points)[:SAMPLED])
         return Nystrom.of(self.kernel(self.points, self.points[sample]), sample, self.weight)
 
     @cached_property
@@ -60,7 +64,7 @@ class IterativeDual:
     @cached_property
     def _kept(self) -> np.ndarray | None:
         few = self.points.astype(np.float32)
-        return self.kernel(few, few) if 4 * len(few) ** 2 <= KEEP_BYTES else None
+        return self.kernel(few, few) if 4 * self.n_points**2 <= KEEP_BYTES else None
 
     def _product(self, V: np.ndarray) -> np.ndarray:
         """KV: float32 is enough for a residual of 1e-4."""
@@ -68,6 +72,6 @@ class IterativeDual:
         if self._kept is not None:
             return (self._kept @ V32).astype(np.float64)
         few, out = self.points.astype(np.float32), np.empty_like(V)
-        for rows in row_slices(len(few), 4 * len(few)):
+        for rows in row_slices(self.n_points, 4 * self.n_points):
             out[rows] = self.kernel(few[rows], few) @ V32
         return out
