@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kproba import LSPC, SurfaceKernelClassifier
-from kproba.estimators import _streamed
+from kproba.estimators import _sources
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -26,7 +26,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def rows(monkeypatch):
-    monkeypatch.setattr(_streamed, "sample_size", lambda d: 800)
+    monkeypatch.setattr(_sources, "sample_size", lambda d: 800)
     random = np.random.default_rng(0)
     X = random.standard_normal((N, 5))
     return X, (random.uniform(size=N) < 1 / (1 + np.exp(-3 * X[:, 0] * X[:, 1]))).astype(int)

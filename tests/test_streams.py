@@ -15,7 +15,7 @@ from kproba import LSPC, SurfaceKernelClassifier, open_rows, write_probabilities
 from kproba.checkpoint import Checkpoint
 from kproba.data.look import Look
 from kproba.data.sources import ArraySource, Chunk
-from kproba.estimators import _streamed
+from kproba.estimators import _sources
 from kproba.moments import Moments
 
 pa = pytest.importorskip("pyarrow")
@@ -32,7 +32,7 @@ MODELS = {
 @pytest.fixture
 def small_sample(monkeypatch):
     """Rows count as many from here on, so that tests need not bring a million."""
-    monkeypatch.setattr(_streamed, "sample_size", lambda d: SAMPLE)
+    monkeypatch.setattr(_sources, "sample_size", lambda d: SAMPLE)
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ class TestCheckpoint:
                 patch.setattr(Moments, "add", interrupted)
                 with pytest.raises(KeyboardInterrupt):
                     self.given.set_params(random_state=7).fit(source, checkpoint=tmp_path)
-            assert (tmp_path / "sums.npz").exists()
+            assert (tmp_path / "sums-0.npz").exists()
         resumed = self.given.set_params(random_state=99).fit(source, checkpoint=tmp_path)  # the seed is the first one's
         np.testing.assert_array_equal(resumed.coef_, whole.coef_)
         assert not list(tmp_path.iterdir())
@@ -228,10 +228,10 @@ class TestCheckpoint:
         monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
         saved = Checkpoint(tmp_path)
         saved.seed(0)
-        saved.save(Moments.zeros(60, 3), 10, "other")
+        saved.next_pass("other").save(lambda: Moments.zeros(60, 3), 10)
         with pytest.raises(ValueError, match="holds the sums of another fit"):
             self.given.fit(sources("parquet")[0], checkpoint=tmp_path)
-        assert (tmp_path / "sums.npz").exists()
+        assert (tmp_path / "sums-0.npz").exists()
 
     def test_survives_kill_9(self, sources, data, tmp_path):
         """A real process, killed at random moments."""
@@ -240,9 +240,9 @@ class TestCheckpoint:
             import sys, time
             from kproba import LSPC, open_rows
             from kproba.checkpoint import Checkpoint
-            from kproba.estimators import _streamed
+            from kproba.estimators import _sources
             from kproba.moments import Moments
-            _streamed.sample_size = lambda d: {SAMPLE}
+            _sources.sample_size = lambda d: {SAMPLE}
             Checkpoint.__init__.__defaults__ = (0.0,)
             add = Moments.add
             def slow(self, *args, **kwargs):
@@ -270,14 +270,14 @@ class TestCheckpoint:
         subprocess.run([sys.executable, "-c", script], env=environment, check=True)
         source = open_rows(paths, target="label", weight="w", chunk_bytes=3200)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_streamed, "sample_size", lambda d: SAMPLE)
+            patch.setattr(_sources, "sample_size", lambda d: SAMPLE)
             clf = LSPC(kernel="gaussian", width=2.0, ridge=1e-4, centers=60, link="clip", random_state=5).fit(source)
         np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), clf.coef_)
 
 
 def _row_of(folder) -> int:
     try:
-        with np.load(folder / "sums.npz") as held:
+        with np.load(folder / "sums-0.npz") as held:
             return int(held["row"])
     except (OSError, ValueError):
         return 0
@@ -351,7 +351,7 @@ def test_a_new_fit_leaves_nothing_of_the_old_one(data, monkeypatch):
     frame = pd.DataFrame(X[:500], columns=list("abcd"))
     clf = LSPC(width=1.0, kernel="gaussian", ridge=1e-2, centers=50, random_state=0).fit(frame, y[:500])
     assert hasattr(clf, "loo_proba_") and hasattr(clf, "feature_names_in_")
-    monkeypatch.setattr(_streamed, "sample_size", lambda d: SAMPLE)
+    monkeypatch.setattr(_sources, "sample_size", lambda d: SAMPLE)
     clf.fit(ArraySource(X, y))
     assert not hasattr(clf, "loo_proba_") and not hasattr(clf, "feature_names_in_")
 

@@ -15,7 +15,7 @@ import oracles
 from kproba import ConvergenceWarning, SurfaceKernelClassifier
 from kproba.basis import Basis, kmeans_centers
 from kproba.data.rows import Rows
-from kproba.estimators import _streamed
+from kproba.estimators import _sources
 from kproba.kernels import Gaussian
 from kproba.metrics import surface_loss
 from kproba.moments import Moments
@@ -262,7 +262,7 @@ class TestHeldOut:
         )
 
     def test_many_rows_calibrate_on_a_sample(self, monkeypatch):
-        monkeypatch.setattr(_streamed, "sample_size", lambda d: 300)
+        monkeypatch.setattr(_sources, "sample_size", lambda d: 300)
         X, y = make_classification(1500, 5, random_state=0)
         clf = SurfaceKernelClassifier(random_state=0).fit(X[:1000], y[:1000])
         assert not hasattr(clf, "loo_proba_")

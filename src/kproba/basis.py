@@ -10,13 +10,13 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
+from .data.encoding import Encoding
 from .data.hashing import distinct, ranking
-from .data.labels import encode
 from .data.rows import Batch, Rows
 from .kernels import Kernel, Precomputed
 from .kernels.base import n_rows
 from .moments import Moments
-from .sweep import fill_tiles, row_slices, sweep
+from .sweep import Statistic, fill_tiles, sweep
 
 #: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
 INDEFINITE = 1e-6
@@ -99,25 +99,22 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class MomentsOf:
-    """The statistic H, h, n of rows as they come from a source: encoded, weighted, scaled, and met with the basis."""
+class MomentsOf(Statistic):
+    """The statistic H, h, n of rows as they come from a source: encoded, and met with the basis."""
 
     basis: Basis
-    scaling: Any
-    classes: np.ndarray
-    factors: np.ndarray
+    encoding: Encoding
+
+    @property
+    def identity(self):
+        return "moments", self.basis.kernel, self.basis.centers, self.encoding
 
     def zero(self) -> Moments:
-        return Moments.zeros(self.basis.n_centers, len(self.classes))
+        return Moments.zeros(self.basis.n_centers, len(self.encoding.classes))
 
     def add(self, total: Moments, chunk) -> Moments:
-        codes = encode(chunk.y, self.classes)
-        weight = self.factors[codes] if chunk.weight is None else self.factors[codes] * chunk.weight
-        row_bytes = chunk.X.dtype.itemsize * self.basis.n_centers
-        for part in row_slices(len(chunk.X), row_bytes):
-            X = chunk.X[part] if self.scaling is None else self.scaling(chunk.X[part])
-            targets = (codes[part, None] == np.arange(len(self.classes))).astype(np.float64)
-            total.add(self.basis(X), targets, weight[part])
+        for part in self.encoding.parts(chunk, chunk.X.dtype.itemsize * self.basis.n_centers):
+            total.add(self.basis(part.X), part.targets, part.weight)
         return total
 
 

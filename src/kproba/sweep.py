@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from threadpoolctl import ThreadpoolController
 
@@ -83,12 +83,26 @@ def map_independent(function: Callable[[Any], Any], items: Sequence[Any], worker
         return list(pool.map(function, items))
 
 
-class Statistic(Protocol):
-    """What a pass over a source sums up: ``add(zero(), chunk)`` of every chunk, in place, and ``+`` of such totals."""
+class Statistic:
+    """What a pass over a source sums up: ``add(zero(), chunk)`` of every chunk, in place, and ``+`` of such totals.
 
-    def zero(self) -> Any: ...
+    A total is a dataclass of arrays and numbers. Where it is kept elsewhere while it grows, ``finish`` brings it here
+    and ``resume`` takes it back. ``identity`` holds everything that the sum depends on beside the rows.
+    """
 
-    def add(self, total: Any, chunk: Any) -> Any: ...
+    identity: Any
+
+    def zero(self) -> Any:
+        raise NotImplementedError
+
+    def add(self, total: Any, chunk: Any) -> Any:
+        raise NotImplementedError
+
+    def finish(self, total: Any) -> Any:
+        return total
+
+    def resume(self, total: Any) -> Any:
+        return total
 
 
 def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int = 0, total=None, after_chunk=None):
@@ -101,7 +115,7 @@ def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int 
         return source.reduce(statistic)
     from .data.sources import ahead, check_chunk  # here, because rows in memory are cut by this module too
 
-    total = statistic.zero() if total is None else total
+    total = statistic.zero() if total is None else statistic.resume(total)
     with closing(cast(Generator, ahead(source.chunks(start_row)))) as chunks:
         for chunk in chunks:
             total = statistic.add(total, check_chunk(chunk, source))
@@ -109,7 +123,7 @@ def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int 
                 progress.rows(len(chunk.X))
             if after_chunk is not None:
                 after_chunk(total, chunk.start + len(chunk.X))
-    return total
+    return statistic.finish(total)
 
 
 def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:

@@ -102,7 +102,7 @@ def _part_total(statistic, X, y, weight, name: str, rows: int):
     total = statistic.zero()
     for chunk in _pieces(np.asarray(X), y, weight, rows):
         total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
-    return total
+    return statistic.finish(total)
 
 
 def _sum(totals):

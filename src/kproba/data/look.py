@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..sweep import Statistic
 from .hashing import ranking, row_keys
 from .labels import class_factors, encode
 from .rows import Rows
@@ -158,7 +159,7 @@ def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Looking:
+class Looking(Statistic):
     """The statistic that a sweep sums up: see :func:`kproba.sweep.sweep_source`."""
 
     size: int

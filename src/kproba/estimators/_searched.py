@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import Basis, Centers, all_centers, class_centers, sample_rows, subset_centers
+from ..basis import Basis, Centers, MomentsOf, all_centers, class_centers, sample_rows, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..progress import Progress
@@ -75,7 +75,7 @@ class SearchedClassifier(StreamedClassifier):
         best = self._fit_rows(rows, self._seed(), n_given, training=X)
         self._store_leave_one_out(best.solution.held_out, X, place)
 
-    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, sum_up=None, training=None) -> Candidate:
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> Candidate:
         self._check_against(rows, n_rows)
         kernels, record = as_kernels(self.kernel), SearchRecord()
         if self._is_precomputed:
@@ -83,7 +83,7 @@ class SearchedClassifier(StreamedClassifier):
         scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
         scaled = scaled_rows(rows, scaling)
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            density = self._density(rows.n_distinct if sum_up is None else n_rows)
+            density = self._density(rows.n_distinct if everything is None else n_rows)
             search = Search(
                 pose=self._pose(scaling, density, seed),
                 judge=self._judge(rows),
@@ -99,7 +99,7 @@ class SearchedClassifier(StreamedClassifier):
             best, self.scaling_ = self._choose(search, kernels, scaled, scaling)
             if self.scaling_ is not scaling:
                 scaled = scaled_rows(rows, self.scaling_)
-            best = self._settle(search, best, scaled, self._whole(scaled, n_rows, sum_up, seed))
+            best = self._settle(search, best, scaled, self._whole(scaled, n_rows, everything, seed))
         self._store(best, rows, record)
         return best
 
@@ -116,18 +116,22 @@ class SearchedClassifier(StreamedClassifier):
         self._store(best, rows, record)
         self.search_results_ = tried  # what the first rows decided is still what was decided
 
-    def _whole(self, sample: Rows, n_rows: int, sum_up, seed: int):
-        """How a kernel becomes the problem of all rows: the centres of the sample, and everybody's moments."""
-        if sum_up is None:
+    def _whole(self, sample: Rows, n_rows: int, everything, seed: int):
+        """How a kernel becomes the problem of all rows: the centres of the sample, and everybody's sums."""
+        if everything is None:
             return None
         # as many centres as all rows call for, out of those that the sample has
         pose = self._pose(self.scaling_, min(1.0, self._density(n_rows) * n_rows / sample.n_distinct), seed)
 
         def whole(kernel: Kernel):
-            problem = pose(sample, kernel)
-            return replace(problem, given=sum_up(problem.basis, self.scaling_))
+            return self._of_all_rows(pose(sample, kernel), everything)
 
         return whole
+
+    def _of_all_rows(self, problem, everything) -> Problem:
+        """The problem of a sample, with the sums of all rows."""
+        statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
+        return replace(problem, given=everything.sum(statistic))
 
     def _pose(self, scaling, density: float, seed: int, problem=None):
         """How rows and a kernel become a ``problem(rows, basis, seed)``, under this estimator's parameters."""

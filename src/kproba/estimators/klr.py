@@ -10,7 +10,7 @@ from ..likelihood import SOLVERS, Likelihood
 from ..links import Sigmoid, Softmax
 from ..search import Search, subsample
 from ..selection import RIDGES, CalibratedLogLoss, LogLoss
-from ._base import check_count, check_fraction
+from ._base import WHO_STREAMS, check_count, check_fraction
 from ._searched import GRID_ROWS, SearchedClassifier
 
 #: Decides on how many rows widths are compared: about a fifth of the operations of one leave-one-out there.
@@ -100,7 +100,7 @@ class KernelLogisticRegression(SearchedClassifier):
 
     _iterates = True
     _ridge_grid = tuple(10.0**e for e in range(-1, -9, -1))
-    _streams = False
+    _adds_up = False
     _solvers = ("auto", *SOLVERS)
 
     def __init__(
@@ -183,6 +183,9 @@ class KernelLogisticRegression(SearchedClassifier):
 
     def _fit_link(self, held_out, rows: Rows):
         return Sigmoid() if rows.is_multilabel else Softmax()
+
+    def _refuse_for_source(self) -> None:
+        raise TypeError(f"{type(self).__name__} is fitted on rows in memory; {WHO_STREAMS} take sources of rows.")
 
     def _check_parameters(self):
         check_fraction("tol", self.tol)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from ..basis import Basis, Centers, kmeans_centers, subset_centers
+from ..basis import Basis, Centers, MomentsOf, kmeans_centers, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
@@ -168,7 +168,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
         held_out = self._fit_rows(rows, self._seed(), rows.n_distinct, training=X)
         self._store_leave_one_out(held_out, X, place)
 
-    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, sum_up=None, training=None) -> np.ndarray | None:
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> np.ndarray | None:
         kernels, record = as_kernels(self.kernel), SearchRecord()
         if self._is_precomputed:
             kernels = [Precomputed(training=training)]
@@ -178,8 +178,9 @@ class SurfaceKernelClassifier(StreamedClassifier):
             kernel, self.scaling_ = self._choose(kernels, few, scaling, n_rows, record, progress, seed)
             scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
-            if sum_up is not None:
-                problem = replace(problem, given=sum_up(problem.basis, self.scaling_))
+            if everything is not None:
+                statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
+                problem = replace(problem, given=everything.sum(statistic))
             held_out = self._solve(problem, rows)
         self.search_results_ = record.columns()
         return held_out

@@ -1,0 +1,44 @@
+"""From the chunks of a source to rows of a model: labels as numbers, weights by class, columns scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..sweep import row_slices
+from .labels import encode
+from .sources import Chunk
+
+
+class Part(NamedTuple):
+    """Some rows of a chunk: scaled inputs (m, d), class numbers (m,) below ``n_classes`` and weights (m,)."""
+
+    X: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+    n_classes: int
+
+    @property
+    def targets(self) -> np.ndarray:
+        """One-hot columns (m, c)."""
+        return (self.codes[:, None] == np.arange(self.n_classes)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The classes in order, the factor of each class's weight, and the scaling of the columns, if there is one."""
+
+    classes: np.ndarray
+    factors: np.ndarray
+    scaling: Any = None
+
+    def parts(self, chunk: Chunk, row_bytes: int) -> Iterator[Part]:
+        """The rows of a chunk, few enough at a time that ``row_bytes`` a row stay within the block size."""
+        codes = encode(np.asarray(chunk.y), self.classes)
+        weight = self.factors[codes] if chunk.weight is None else self.factors[codes] * chunk.weight
+        for rows in row_slices(len(chunk.X), row_bytes):
+            X = chunk.X[rows] if self.scaling is None else self.scaling(chunk.X[rows])
+            yield Part(X, codes[rows], weight[rows], len(self.classes))

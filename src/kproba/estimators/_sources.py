@@ -1,0 +1,152 @@
+"""Fitting from sources of rows: one look at them, a sample in memory that decides, and passes that sum up all rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import column_or_1d
+
+from ..all_rows import AllRows
+from ..checkpoint import Checkpoint
+from ..data.dask import DaskSource, is_dask
+from ..data.labels import check_weights, encode_labels
+from ..data.look import Look, Looking, sample_size
+from ..data.rows import Rows
+from ..data.sources import ArraySource, Source, as_source
+from ..progress import RowProgress
+from ..sweep import sweep_source
+from ._base import KernelClassifier, check_lengths
+
+
+class SourceClassifier(KernelClassifier):
+    """Base of classifiers that are fitted on rows in memory, or on a sample of rows and sums over all of them.
+
+    A subclass says how a fit goes on from checked inputs (``_fit_arrays``), and from a sample (``_fit_rows``).
+    """
+
+    def fit(self, X, y=None, sample_weight=None, *, classes=None, checkpoint=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array, frame or CSR matrix of shape (n, d), or a source of rows
+            A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
+            are one too if they are more than 50,000: then a sample of them decides, and all are summed up.
+        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
+            Files bring their own labels.
+        sample_weight : array of shape (n,), optional
+            Weight of each row. An integer weight equals so many copies of the row.
+        classes : sequence, optional
+            Classes that the model shall know beside those in y.
+        checkpoint : path of a folder, optional
+            Where the sums so far are kept while a source is read; the same call goes on from there.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._forget("_partial", "loo_scores_", "loo_proba_")
+        source = self._source_of(X, y, sample_weight)
+        if source is not None:
+            self._forget("feature_names_in_")
+        else:
+            X = self._check_inputs(X, reset=True)
+            wants_source = classes is not None or checkpoint is not None
+            if self._is_large(X) or wants_source:
+                source = self._in_memory_source(X, y, sample_weight, wants_source)
+        if source is not None:
+            return self._fit_source(source, classes, checkpoint)
+        self._fit_arrays(X, y, sample_weight)
+        return self
+
+    def _forget(self, *names: str) -> None:
+        """Leave no trace of an earlier fit that this one would not overwrite."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _fit_arrays(self, X, y, sample_weight) -> None:
+        """Fit on checked inputs, all of them in memory."""
+        raise NotImplementedError
+
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything: Any = None, training=None) -> Any:
+        """Fit on rows, or on a sample of ``n_rows`` rows of which ``everything`` gives sums."""
+        raise NotImplementedError
+
+    def _source_of(self, X, y, sample_weight) -> Source | None:
+        """X as a source of rows where it is one; None if it is in memory."""
+        if is_dask(X):
+            return DaskSource(X, y, sample_weight)
+        if isinstance(X, np.memmap) and not self._is_large(X):
+            return None  # joblib makes such of any array
+        return as_source(X, y, sample_weight)
+
+    def _is_large(self, X) -> bool:
+        """Whether rows in memory are better summed up, as those of a source are."""
+        if self._is_precomputed or sparse.issparse(X) or X.ndim != 2:
+            return False
+        return X.shape[0] > self._sample_size(X.shape[1]) and self._source_suits()
+
+    def _sample_size(self, d: int) -> int:
+        """Distinct rows of d columns that are kept in memory to decide by."""
+        return sample_size(d)
+
+    def _source_suits(self) -> bool:
+        try:
+            self._refuse_for_source()
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def _in_memory_source(self, X, y, sample_weight, wanted: bool) -> ArraySource | None:
+        """Checked rows as a source; None for several tags a row, which have to be in memory."""
+        is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
+        labels = column_or_1d(y, warn=True) if wanted and is_single else encode_labels(y)[1]
+        if labels.ndim == 2 or sparse.issparse(X):
+            if wanted:
+                raise ValueError("partial_fit, classes and checkpoint are for dense rows with one label each.")
+            return None
+        check_lengths(X, labels)
+        return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
+
+    def _fit_source(self, source: Source, classes, checkpoint):
+        """Look at all rows once, decide by a sample, sum up all rows, solve."""
+        self._refuse_for_source()
+        self.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        if checkpoint is not None and isinstance(source, DaskSource):
+            raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
+        saved = None if checkpoint is None else Checkpoint(checkpoint)
+        seed = self._seed() if saved is None else saved.seed(self._seed())
+        look = self._look(source, seed)
+        if look.has_all and classes is None:
+            X, y, weight = look.everything()
+            names = getattr(self, "feature_names_in_", None)
+            self._fit_arrays(self._check_inputs(X, reset=True), y, weight)
+            if names is not None:
+                self.feature_names_in_ = names
+        else:
+            self.classes_ = look.classes(classes)
+            rows, factors = look.rows(self.classes_, self.class_weight)
+            weights = np.array([look.label_weight.get(label, 0.0) for label in self.classes_.tolist()])
+            title, total = type(self).__name__, float(factors @ weights)
+            everything = AllRows(source, look.n_rows, total, self.classes_, factors, saved, title, self.verbose)
+            self._fit_rows(rows, seed, look.n_rows, everything)
+        if saved is not None:
+            saved.finish()
+        return self
+
+    def _look(self, source: Source, seed: int) -> Look:
+        with RowProgress(self.verbose, source.n_rows, f"{type(self).__name__}: look") as progress:
+            look = sweep_source(source, Looking(self._sample_size(source.n_features), seed), progress=progress)
+        if not look.n_rows:
+            raise ValueError(f"{source.name} has no rows.")
+        return look
+
+    def _refuse_for_source(self) -> None:
+        """Refuse what needs all rows in memory."""
+        if self._is_precomputed:
+            raise ValueError("kernel='precomputed' needs an array; a source of rows has no kernel matrix.")
