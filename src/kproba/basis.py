@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -16,7 +16,7 @@ from .data.rows import Batch, Rows
 from .kernels import Kernel, Precomputed
 from .kernels.base import n_rows
 from .moments import Moments
-from .sweep import Statistic, fill_tiles, sweep
+from .sweep import BATCH_BYTES, Statistic, fill_tiles, sweep
 
 #: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
 INDEFINITE = 1e-6
@@ -46,6 +46,8 @@ class Basis:
     owner: np.ndarray | None = None
     row_center: Any = None
     workers: int = 1
+    #: what the features of one batch may take
+    block_bytes: ClassVar[int] = BATCH_BYTES
 
     @property
     def n_centers(self) -> int:
@@ -65,8 +67,19 @@ class Basis:
 
     def batches(self, rows: Rows, copies: int = 1) -> Iterator[Batch]:
         """The rows in blocks such that so many copies of their features fit the block size."""
-        row_bytes = np.result_type(rows.X.dtype, np.float32).itemsize * self.n_centers
-        return rows.batches(copies * row_bytes)
+        return rows.batches(copies * self.row_bytes(rows.X), self.block_bytes)
+
+    def row_bytes(self, X) -> int:
+        """What the features of one row of X take."""
+        return np.result_type(X.dtype, np.float32).itemsize * self.n_centers
+
+    def running_moments(self, k: int, before: Moments | None = None) -> Any:
+        """Sums to which parts of the rows are added: of none yet, or of those that came before."""
+        return Moments.zeros(self.n_centers, k) if before is None else before
+
+    def add_part(self, total, part) -> Any:
+        """The sums with those of a part of a source's rows."""
+        return total.add(self(part.X), part.targets, part.weight)
 
     def moments(self, rows: Rows) -> Moments:
         """H, h and n of the rows, in one sweep."""
@@ -109,13 +122,19 @@ class MomentsOf(Statistic):
     def identity(self):
         return "moments", self.basis.kernel, self.basis.centers, self.encoding
 
-    def zero(self) -> Moments:
-        return Moments.zeros(self.basis.n_centers, len(self.encoding.classes))
+    def zero(self):
+        return self.basis.running_moments(len(self.encoding.classes))
 
-    def add(self, total: Moments, chunk) -> Moments:
-        for part in self.encoding.parts(chunk, chunk.X.dtype.itemsize * self.basis.n_centers):
-            total.add(self.basis(part.X), part.targets, part.weight)
+    def add(self, total, chunk):
+        for part in self.encoding.parts(chunk, self.basis.row_bytes(chunk.X), self.basis.block_bytes):
+            total = self.basis.add_part(total, part)
         return total
+
+    def finish(self, total) -> Moments:
+        return total.here()
+
+    def resume(self, total: Moments):
+        return self.basis.running_moments(len(self.encoding.classes), total)
 
 
 def refuse_indefinite(K: np.ndarray) -> None:

@@ -9,15 +9,19 @@ its own, and one decomposition of H serves them all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from .basis import Basis
 from .data.rows import Batch, Rows
+from .devices.basis import DeviceBasis
+from .devices.cholesky import DevicePath
+from .devices.device import Device
+from .devices.dual import DeviceDual, fits
 from .moments import Moments
 from .search import Solution
 from .solvers.cholesky import CholeskyPath
@@ -120,6 +124,16 @@ class LeastSquares:
             coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
+    def on(self, device: Device | None) -> LeastSquares:
+        """The same problem on a device: where all classes share the centres and no more is asked for."""
+        if device is None or self.basis.owner is not None or self.similarity is not None or self.clip_parameters:
+            return self
+        return replace(self, basis=DeviceBasis.of(self.basis, device))
+
+    @property
+    def _device(self) -> Device | None:
+        return self.basis.device if isinstance(self.basis, DeviceBasis) else None
+
     def forget(self) -> None:
         """Let go of the matrices; they are computed again if they are asked for."""
         for name in ("moments", "_gram", "_dual", "_kept_features"):
@@ -154,24 +168,31 @@ class LeastSquares:
             and self.solver in ("auto", "cg")
         )
 
-    @property
+    @cached_property
     def is_iterative(self) -> bool:
         """Whether the dual form is solved by conjugate gradients, with leverages that are estimates."""
+        b = self.basis.n_centers
+        many = b > DENSE_CENTERS if self._device is None else not fits(self._device, b)
         # a kernel that may be indefinite is checked where its matrix is formed, so it has to be
-        many = self.basis.n_centers > DENSE_CENTERS and self.basis.kernel.is_definite
-        return self._is_dual and (self.solver == "cg" or many)
+        return self._is_dual and (self.solver == "cg" or (many and self.basis.kernel.is_definite))
 
     def _uses_eigen(self, n_ridges: int) -> bool:
+        if self._device is not None:
+            return False
         if self.solver != "auto" or n_ridges <= 3:
             return self.solver == "eigen"
         # with a subset of centres the RKHS penalty goes down to ridges that the whitened form does not resolve
         return not self.rkhs or self.similarity is not None or self.basis.row_center is not None
 
     @cached_property
-    def _gram(self) -> np.ndarray | None:
+    def _gram(self) -> Any:
+        if isinstance(self.basis, DeviceBasis):
+            return self.basis.gram_there() if self.rkhs else None
         return self.basis.gram() if self.rkhs else None
 
     def _paths(self, moments: Moments, eigen: bool) -> list:
+        if self._device is not None:
+            return [DevicePath(self._device, moments.H, self._gram)]
         paths: list[EigenPath | CholeskyPath] = []
         for centers, _ in self.systems:
             penalty = self._gram
@@ -209,8 +230,20 @@ class LeastSquares:
             for ridge, coef, loo in zip(chunk, coefs, loos):
                 yield Solution(ridge, loo, partial(self._finish, coef))
 
+    def _device_loo(self, basis: DeviceBasis, rows: Rows, factors, coefs) -> list[np.ndarray]:
+        """The same with features and factors on a device; there is one system."""
+        out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
+        for batch in basis.batches(rows, copies=4):
+            phi = basis(batch.X)
+            for scores, coef, (factor,) in zip(out, coefs, (of_ridge[0] for of_ridge in factors)):
+                leverage, fitted = factor.leverage(phi)[:, None], basis.apply(phi, coef)
+                scores[batch.where] = leave_one_out(fitted, leverage, batch.targets, rows.unit[batch.where])
+        return out
+
     def _sweep_loo(self, rows: Rows, paths, factors, coefs) -> list[np.ndarray]:
         """Leave-one-out scores of every ridge in one pass over the rows."""
+        if isinstance(self.basis, DeviceBasis):
+            return self._device_loo(self.basis, rows, factors, coefs)
         out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
         for batch, phi in self._featured(rows):
             targets = self._turn(batch.targets)
@@ -261,10 +294,12 @@ class LeastSquares:
         return scores
 
     @cached_property
-    def _dual(self) -> Dual | IterativeDual:
+    def _dual(self) -> Dual | DeviceDual | IterativeDual:
         rows, basis, b = self.rows, self.basis, self.basis.n_centers
         sums, weight = np.zeros((b, rows.n_targets)), np.bincount(basis.row_center, rows.weight, b)
         np.add.at(sums, basis.row_center, rows.targets() * rows.weight[:, None])
+        if not self.is_iterative and isinstance(basis, DeviceBasis):
+            return DeviceDual(basis.device, basis.gram_there(), weight, sums)
         if not self.is_iterative:
             return Dual(basis.gram(), weight, sums)
         kernel = partial(basis.kernel, workers=basis.workers)

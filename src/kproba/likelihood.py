@@ -298,6 +298,10 @@ class Likelihood:
             scores = self.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
             yield solution._replace(held_out=scores)
 
+    def on(self, device) -> Likelihood:
+        """Rows in memory stay here: a step is over before a device would be asked."""
+        return self
+
     def forget(self) -> None:
         """Let go of the features and the kernel matrix."""
         for name in ("_design", "_gram"):

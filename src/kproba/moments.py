@@ -54,6 +54,10 @@ class Moments:
         self.n += float(len(phi) if weight is None else weight.sum())
         return self
 
+    def here(self) -> Moments:
+        """The sums themselves: those that grow on a device have to be fetched."""
+        return self
+
     def __iadd__(self, other: Moments) -> Moments:
         self.H += other.H
         self.h += other.h

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from .data.hashing import distinct
 from .data.rows import Rows
+from .devices.device import Device, is_tensor
 from .sweep import fill_tiles
 
 MODES = ("auto", "standard", "robust", None)
@@ -36,6 +37,8 @@ class Scaling:
         """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only multiplied."""
         if sparse.issparse(X):
             return sparse.csr_array(X.multiply((self.relevance / self.scale)[None, :])).astype(X.dtype)
+        if is_tensor(X):
+            return self._on_device(Device.of(X), X)
         Z = np.empty_like(X)
         fill_tiles(lambda rows: self._scale_tile(X[rows], Z[rows]), len(Z), 4 * X.shape[1] * X.dtype.itemsize)
         return Z
@@ -48,6 +51,14 @@ class Scaling:
         bend += 1.0
         scaled /= np.sqrt(bend, out=bend)
         np.multiply(scaled, self.relevance, out=Z, casting="same_kind")
+
+    def _on_device(self, device: Device, X):
+        xp = device.xp
+        center, scale, relevance = (device.put(part) for part in (self.center, self.scale, self.relevance))
+        squash = device.put(self.squashed / SQUASH_AT)
+        scaled = (xp.astype(X, xp.float64, copy=False) - center) / scale
+        scaled = scaled * relevance / xp.sqrt(1.0 + (scaled * squash) ** 2)
+        return xp.astype(scaled, X.dtype, copy=False)
 
     def inverse(self, Z):
         """Rows in the user's units again, up to rounding."""

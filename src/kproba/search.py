@@ -88,6 +88,9 @@ class Problem(Protocol):
     def forget(self) -> None:
         """Let go of large matrices."""
 
+    def on(self, device) -> Problem:
+        """The same problem computed on a device, as far as it can be; None is here."""
+
 
 class Candidate(NamedTuple):
     """A kernel with its width, the best of its ridges, and how it did."""

@@ -50,6 +50,10 @@ class StochasticLeastSquares:
     def forget(self) -> None:
         """Nothing large is kept."""
 
+    def on(self, device) -> StochasticLeastSquares:
+        """Batches of some rows are too small for a device."""
+        return self
+
     def _solve(self, rows: Rows, ridge: float) -> np.ndarray:
         penalty = self.basis.gram() if self.rkhs else None
         return averaged_sgd(rows, self.basis, penalty, ridge, self.passes, self.seed)

@@ -113,6 +113,10 @@ class Surface:
     def forget(self) -> None:
         """Nothing here is large: r is a hundred or so."""
 
+    def on(self, device) -> Surface:
+        """Only sums over many rows are worth a device, and those are given."""
+        return self
+
     def losses(self, moments: Moments) -> list[SurfaceLoss]:
         """One loss of all classes, or one a tag."""
         if not self.rows.is_multilabel:

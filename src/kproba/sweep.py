@@ -120,9 +120,9 @@ def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int 
         for chunk in chunks:
             total = statistic.add(total, check_chunk(chunk, source))
             if progress is not None:
-                progress.rows(len(chunk.X))
+                progress.rows(chunk.n_rows)
             if after_chunk is not None:
-                after_chunk(total, chunk.start + len(chunk.X))
+                after_chunk(total, chunk.start + chunk.n_rows)
     return statistic.finish(total)
 
 

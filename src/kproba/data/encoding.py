@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..sweep import row_slices
+from ..sweep import BATCH_BYTES, row_slices
 from .labels import encode
 from .sources import Chunk
 
@@ -35,10 +35,11 @@ class Encoding:
     factors: np.ndarray
     scaling: Any = None
 
-    def parts(self, chunk: Chunk, row_bytes: int) -> Iterator[Part]:
+    def parts(self, chunk: Chunk, row_bytes: int, block_bytes: int = BATCH_BYTES) -> Iterator[Part]:
         """The rows of a chunk, few enough at a time that ``row_bytes`` a row stay within the block size."""
         codes = encode(np.asarray(chunk.y), self.classes)
         weight = self.factors[codes] if chunk.weight is None else self.factors[codes] * chunk.weight
-        for rows in row_slices(len(chunk.X), row_bytes):
-            X = chunk.X[rows] if self.scaling is None else self.scaling(chunk.X[rows])
+        for rows in row_slices(chunk.n_rows, row_bytes, block_bytes):
+            X = chunk.X[rows, ...]
+            X = X if self.scaling is None else self.scaling(X)
             yield Part(X, codes[rows], weight[rows], len(self.classes))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices.device import to_numpy
 from ..sweep import Statistic
 from .hashing import ranking, row_keys
 from .labels import class_factors, encode
@@ -171,4 +172,4 @@ class Looking(Statistic):
     def add(self, total: Look, chunk: Chunk) -> Look:
         if chunk.y is None:
             raise ValueError("the rows have no labels; name their column by open_rows(..., target=...), or give y.")
-        return total.add(chunk)
+        return total.add(chunk._replace(X=to_numpy(chunk.X)))

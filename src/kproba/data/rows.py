@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..sweep import row_slices
+from ..sweep import BATCH_BYTES, row_slices
 from .hashing import distinct, row_keys
 
 
@@ -121,9 +121,9 @@ class Rows:
         """The same labels and weights with other inputs."""
         return replace(self, X=X)
 
-    def batches(self, row_bytes: int) -> Iterator[Batch]:
+    def batches(self, row_bytes: int, block_bytes: int = BATCH_BYTES) -> Iterator[Batch]:
         """Blocks of rows such that ``row_bytes`` of features a row stay within the block size."""
-        for rows in row_slices(len(self), row_bytes):
+        for rows in row_slices(len(self), row_bytes, block_bytes):
             yield Batch(self.X[rows], self.targets(rows), self.weight[rows], rows)
 
     @property

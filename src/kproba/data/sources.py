@@ -15,11 +15,14 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from ..devices.device import Device, is_tensor, to_numpy
 from ..sweep import row_slices
 from .labels import is_missing
 
 #: A chunk of inputs is about this large: reading it costs far more than asking for it.
 CHUNK_BYTES = 16 << 20
+#: Of a tensor it is a view, and may be larger.
+TENSOR_BYTES = 256 << 20
 
 Item = TypeVar("Item")
 
@@ -34,6 +37,10 @@ class Chunk(NamedTuple):
     y: np.ndarray | None
     weight: np.ndarray | None
     start: int
+
+    @property
+    def n_rows(self) -> int:
+        return self.X.shape[0]
 
 
 class CheckedInputs(np.ndarray):
@@ -122,6 +129,27 @@ class ArraySource(Source):
             )
 
 
+class TensorSource(Source):
+    """Rows of a tensor, which stay where they lie; labels and weights are NumPy arrays."""
+
+    feature_names = None
+
+    def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = TENSOR_BYTES):
+        device = Device.of(X)
+        self._X, self._y, self._weight = device.floats(X), y, weight
+        self.n_rows, self.n_features = X.shape
+        self.dtype = np.dtype(np.float32 if self._X.dtype == device.xp.float32 else np.float64)
+        self.name, self.chunk_bytes = f"X on {device.name}", chunk_bytes
+
+    def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
+        self._check_start(start_row)
+        y, weight = (None, None) if columns_only else (self._y, self._weight)
+        for rows in row_slices(self.n_rows - start_row, 1, self.chunk_rows):
+            rows = slice(start_row + rows.start, start_row + rows.stop)
+            parts = (None if part is None else part[rows] for part in (y, weight))
+            yield Chunk(self._X[rows, ...], *parts, rows.start)
+
+
 def as_source(X, y=None, weight=None) -> Source | None:
     """``X`` as a source if it is one or is a memory map; None for anything else, which is read as a whole."""
     if isinstance(X, np.memmap):
@@ -140,10 +168,10 @@ def as_source(X, y=None, weight=None) -> Source | None:
 def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
     """The same chunk, or a ValueError that names the place of a NaN, an infinity, a missing label or a bad weight."""
     where = source.where if isinstance(source, Source) else f"row {{}} of {source}".format
-    finite = np.isfinite(chunk.X)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        found = "NaN" if np.isnan(chunk.X[row, column]) else "infinity"
+    if not all_finite(chunk.X):
+        X = to_numpy(chunk.X)
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        found = "NaN" if np.isnan(X[row, column]) else "infinity"
         names = source.feature_names if isinstance(source, Source) else None
         name = repr(names[column]) if names is not None else str(column)
         raise ValueError(
@@ -153,6 +181,14 @@ def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
     _check_labels(chunk, where)
     _check_weight(chunk, where)
     return chunk
+
+
+def all_finite(X) -> bool:
+    """Whether every value is a finite number; a tensor is asked where it lies."""
+    if not is_tensor(X):
+        return bool(np.isfinite(X).all())
+    xp = Device.of(X).xp
+    return bool(xp.all(xp.isfinite(X)))
 
 
 def _check_labels(chunk: Chunk, where) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,10 @@ from ..basis import Basis
 from ..data.dask import is_dask
 from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
-from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, inputs
+from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, inputs
+from ..devices.basis import DeviceBasis
+from ..devices.device import Device, is_tensor, to_numpy
+from ..devices.device import choose as choose_device
 from ..kernels import Precomputed
 from ..links import NAMES as LINKS
 from ..links import in_blocks
@@ -40,8 +44,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     A subclass sets ``basis_``, ``coef_``, ``intercept_``, ``link_`` and ``scaling_`` in ``fit``.
     """
 
-    #: estimators that do not offer a choice of links have the softmax
+    #: estimators that do not offer a choice of links have the softmax, and those that do not offer devices none
     link = "softmax"
+    device: Any = None
     #: whether the fit iterates until a tolerance is met: then rows are put in an order of their own, so that rounding
     #: errors, which such a fit magnifies, do not depend on the order in which they were given
     _iterates = False
@@ -102,11 +107,21 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X) -> np.ndarray:
         """Raw scores Φθ plus the constant, (n, k)."""
         check_is_fitted(self)
-        X = self._check_inputs(X, reset=False)
+        device = choose_device(self.device, X)
+        if device is not None and not sparse.issparse(X) and not self._is_precomputed:
+            return self._scores_on_device(device, X)
+        X = self._check_inputs(to_numpy(X), reset=False)
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return (self.basis_.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
+
+    def _scores_on_device(self, device: Device, X) -> np.ndarray:
+        """The same, computed where the rows lie or where the user wants them."""
+        X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
+        scaled = X if self.scaling_ is None else self.scaling_(X)
+        scores = DeviceBasis.of(self.basis_, device).scores(scaled, self.coef_)
+        return (scores + self.intercept_).astype(scores.dtype, copy=False)
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""
@@ -254,6 +269,16 @@ def over_source(method, X, names):
     if few.ndim == 1:
         return rows.map_blocks(of_block, dtype=few.dtype, drop_axis=1)
     return rows.map_blocks(of_block, dtype=few.dtype, chunks=(rows.chunks[0], (few.shape[1],)))
+
+
+def check_tensor(X, estimator):
+    """Refuse a tensor that is not a matrix of finite numbers with the columns of the model."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X has {len(X.shape)} dimension(s); it must be a matrix of rows.")
+    check_columns(X.shape[1], estimator)
+    if not all_finite(X):
+        raise ValueError("Input X contains NaN or infinity; drop or fill such rows first.")
+    return X
 
 
 def check_columns(n_features: int, estimator) -> None:

@@ -105,7 +105,7 @@ class SearchedClassifier(StreamedClassifier):
 
     def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
         seed, ridge, tried = partial.look.seed, self.ridge_, self.search_results_
-        posed: Any = self._problem(scaled, self.basis_, seed)
+        posed: Any = self._problem(scaled, self.basis_, seed).on(self.device_)
         problem, record = replace(posed, given=partial.moments), SearchRecord()
         with Progress(self.verbose, title=type(self).__name__) as progress:
             search = Search(lambda *_: problem, self._judge(rows), [ridge], seed, record, progress)
@@ -124,7 +124,7 @@ class SearchedClassifier(StreamedClassifier):
         pose = self._pose(self.scaling_, min(1.0, self._density(n_rows) * n_rows / sample.n_distinct), seed)
 
         def whole(kernel: Kernel):
-            return self._of_all_rows(pose(sample, kernel), everything)
+            return self._of_all_rows(pose(sample, kernel).on(self.device_), everything)
 
         return whole
 
@@ -192,11 +192,11 @@ class SearchedClassifier(StreamedClassifier):
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
         """The chosen kernel and width on all rows, with its ridge; ``whole(kernel)`` where the rows are a sample."""
         if isinstance(best, Kernel):
-            problem = search.pose(rows, best) if whole is None else whole(best)
+            problem = search.pose(rows, best).on(self.device_) if whole is None else whole(best)
             return self._only(search, problem, search.ridges[0])
         if whole is None and len(best.problem.rows) == len(rows) and best.solution.held_out is not None:
             return best
-        problem = search.pose(rows, best.kernel) if whole is None else whole(best.kernel)
+        problem = search.pose(rows, best.kernel).on(self.device_) if whole is None else whole(best.kernel)
         if self.selection == "cv":
             return self._only(search, problem, best.solution.ridge)
         if not search.any_ridge:

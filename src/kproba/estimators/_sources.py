@@ -14,7 +14,9 @@ from ..data.dask import DaskSource, is_dask
 from ..data.labels import check_weights, encode_labels
 from ..data.look import Look, Looking, sample_size
 from ..data.rows import Rows
-from ..data.sources import ArraySource, Source, as_source
+from ..data.sources import ArraySource, Source, TensorSource, as_source
+from ..devices.device import choose as choose_device
+from ..devices.device import is_tensor, to_numpy
 from ..progress import RowProgress
 from ..sweep import sweep_source
 from ._base import KernelClassifier, check_lengths
@@ -49,11 +51,13 @@ class SourceClassifier(KernelClassifier):
         """
         self._check_parameters()
         self._forget("_partial", "loo_scores_", "loo_proba_")
+        self.device_ = choose_device(self.device, X)
+        y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         source = self._source_of(X, y, sample_weight)
         if source is not None:
             self._forget("feature_names_in_")
         else:
-            X = self._check_inputs(X, reset=True)
+            X = self._check_inputs(to_numpy(X), reset=True)
             wants_source = classes is not None or checkpoint is not None
             if self._is_large(X) or wants_source:
                 source = self._in_memory_source(X, y, sample_weight, wants_source)
@@ -79,9 +83,18 @@ class SourceClassifier(KernelClassifier):
         """X as a source of rows where it is one; None if it is in memory."""
         if is_dask(X):
             return DaskSource(X, y, sample_weight)
+        if is_tensor(X):
+            return self._tensor_source(X, y, sample_weight) if self._is_large(X) else None
         if isinstance(X, np.memmap) and not self._is_large(X):
             return None  # joblib makes such of any array
         return as_source(X, y, sample_weight)
+
+    def _tensor_source(self, X, y, sample_weight) -> TensorSource | None:
+        """Rows of a tensor stay where they are; None for several tags a row."""
+        labels = encode_labels(y)[1]
+        check_lengths(X, labels)
+        weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+        return None if labels.ndim == 2 else TensorSource(X, column_or_1d(y), weight)
 
     def _is_large(self, X) -> bool:
         """Whether rows in memory are better summed up, as those of a source are."""

@@ -14,6 +14,8 @@ from ..data.labels import class_factors, encode
 from ..data.look import Look
 from ..data.rows import Rows
 from ..data.sources import ArraySource, check_chunk
+from ..devices.device import choose as choose_device
+from ..devices.device import to_numpy
 from ..kernels import Kernel, as_kernels
 from ..moments import Moments
 from ..scaling import MODES as SCALINGS
@@ -89,7 +91,8 @@ class StreamedClassifier(SourceClassifier):
         """
         self._check_parameters()
         first = not hasattr(self, "_partial")
-        X = self._check_inputs(X, reset=first)
+        device = choose_device(self.device, X)
+        X, y, sample_weight = self._check_inputs(to_numpy(X), reset=first), to_numpy(y), to_numpy(sample_weight)
         if sparse.issparse(X):
             raise TypeError("partial_fit takes dense rows; use X.toarray() for batches that fit in memory.")
         source = self._in_memory_source(X, y, sample_weight, wanted=True)
@@ -97,6 +100,7 @@ class StreamedClassifier(SourceClassifier):
         if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
         partial = self._begin(source, classes) if first else self._partial
+        self.device_ = device
         partial.take(source)
         rows = partial.look.rows(self.classes_, self.class_weight)[0]
         if first:

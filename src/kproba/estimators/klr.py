@@ -63,6 +63,9 @@ class KernelLogisticRegression(SearchedClassifier):
         Factors for the weights of rows by class. They move the prior that the probabilities refer to.
     loo : {"auto", True}, default="auto"
         Whether ``loo_scores_`` is computed also where the search does not need it.
+    device : None, "cpu", "cuda", "cuda:<number>", default=None
+        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
+        and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0
@@ -117,6 +120,7 @@ class KernelLogisticRegression(SearchedClassifier):
         scaling="auto",
         class_weight=None,
         loo="auto",
+        device=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -133,6 +137,7 @@ class KernelLogisticRegression(SearchedClassifier):
         self.scaling = scaling
         self.class_weight = class_weight
         self.loo = loo
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -70,6 +70,9 @@ class LSPC(SearchedClassifier):
     loo : {"auto", True}, default="auto"
         Whether ``loo_scores_`` is computed also where neither the search nor the link needs it, and above 50,000 dense
         rows, where otherwise a sample of them calibrates.
+    device : None, "cpu", "cuda", "cuda:<number>", default=None
+        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
+        and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0
@@ -121,6 +124,7 @@ class LSPC(SearchedClassifier):
         class_similarity=None,
         class_weight=None,
         loo="auto",
+        device=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -139,6 +143,7 @@ class LSPC(SearchedClassifier):
         self.class_similarity = class_similarity
         self.class_weight = class_weight
         self.loo = loo
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from ..basis import Basis, Centers, MomentsOf, kmeans_centers, subset_centers
 from ..data.rows import Rows
+from ..devices.basis import DeviceBasis
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
 from ..progress import Progress
@@ -84,6 +85,9 @@ class SurfaceKernelClassifier(StreamedClassifier):
     loo : {"auto", True}, default="auto"
         Whether ``loo_scores_`` is computed also where the link does not need it. Above 50,000 rows ``"auto"`` computes
         a sample for the link and keeps none.
+    device : None, "cpu", "cuda", "cuda:<number>", default=None
+        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
+        and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0
@@ -142,6 +146,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
         n_restarts=5,
         class_weight=None,
         loo="auto",
+        device=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -159,6 +164,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
         self.n_restarts = n_restarts
         self.class_weight = class_weight
         self.loo = loo
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -179,7 +185,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
             scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
             if everything is not None:
-                statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
+                basis = problem.basis if self.device_ is None else DeviceBasis.of(problem.basis, self.device_)
+                statistic = MomentsOf(basis, everything.encoding(self.scaling_))
                 problem = replace(problem, given=everything.sum(statistic))
             held_out = self._solve(problem, rows)
         self.search_results_ = record.columns()

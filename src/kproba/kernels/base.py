@@ -25,6 +25,8 @@ class Kernel:
     has_width: ClassVar[bool] = False
     #: whether every kernel matrix is sure to be positive semi-definite; one that is not is checked where it penalises
     is_definite: ClassVar[bool] = True
+    #: whether tensors of other libraries can be met with each other where they lie
+    runs_on_devices: ClassVar[bool] = True
     #: the width, None while it is to be chosen
     width: Any = None
 
@@ -35,6 +37,18 @@ class Kernel:
     def of_pairs(self, pairs: np.ndarray) -> np.ndarray:
         """Kernel values of ``pairs``, computed in place."""
         raise NotImplementedError
+
+    def pairs_on_device(self, device, X, Z):
+        """The same statistic of tensors that lie on a device, as a tensor there."""
+        raise NotImplementedError
+
+    def on_device(self, device, X, Z):
+        """Features of tensors X and Z, as a tensor on their device."""
+        return self.of_pairs(self.pairs_on_device(device, X, Z))
+
+    def gram_on_device(self, device, Z):
+        """The kernel matrix of the centres, of which the lower triangle counts."""
+        return self.on_device(device, Z, Z)
 
     def width_unit(self, pairs: np.ndarray) -> float:
         """The median heuristic: the width that fits a sample of pairs."""

@@ -33,6 +33,9 @@ class Linear(Kernel):
     def against(self, Z):
         return products(Z)
 
+    def pairs_on_device(self, device, X, Z):
+        return X @ Z.mT
+
     def of_pairs(self, pairs):
         return pairs
 
@@ -60,10 +63,14 @@ class Polynomial(Kernel):
     def against(self, Z):
         return products(Z)
 
+    def pairs_on_device(self, device, X, Z):
+        return X @ Z.mT
+
     def of_pairs(self, pairs):
         pairs *= 1.0 / self.width**2
         pairs += self.coef0
-        return np.power(pairs, self.degree, out=pairs)
+        pairs **= self.degree
+        return pairs
 
     def width_unit(self, pairs):
         """The square root of a typical |x·z|, so that products are of the order of one."""

@@ -21,6 +21,7 @@ class Precomputed(Kernel):
     training: np.ndarray | None = None
     name: ClassVar[str] = "precomputed"
     is_definite = False
+    runs_on_devices = False
 
     def evaluator(self, Z):
         return lambda X: X[:, Z]
@@ -47,6 +48,7 @@ class FromCallable(Kernel):
     function: Callable
     name: ClassVar[str] = "callable"
     is_definite = False
+    runs_on_devices = False
 
     def evaluator(self, Z):
         return lambda X: self(X, Z)

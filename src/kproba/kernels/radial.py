@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
+from ..devices.device import in_place, not_below_zero
 from .base import Kernel, check_width, dot, same_format, symmetrised
 
 
@@ -47,6 +49,24 @@ def _sparse_squared_distances(Z):
     return write
 
 
+def squared_distances_on_device(device, X, Z):
+    """The same of tensors, by the same product."""
+    xp, origin = device.xp, device.xp.mean(Z, axis=0)
+    X, Z = X - origin, Z - origin
+    xx, zz = (xp.sum(part * part, axis=1)[:, None] for part in (X, Z))
+    left = xp.concat([-2.0 * X, xx, xp.ones_like(xx)], axis=1)
+    right = xp.concat([Z, xp.ones_like(zz), zz], axis=1)
+    return not_below_zero(left @ right.mT)
+
+
+def manhattan_on_device(device, X, Z):
+    """‖x − z‖₁ of tensors, column after column: a difference of all at once would take d times the memory."""
+    total = device.xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
+    for j in range(X.shape[1]):
+        total += in_place("abs", X[:, j, None] - Z[None, :, j])
+    return total
+
+
 def manhattan(Z):
     """‖x − z‖₁."""
 
@@ -71,6 +91,14 @@ class Radial(Kernel):
 
     def against(self, Z):
         return squared_distances(Z)
+
+    def pairs_on_device(self, device, X, Z):
+        return squared_distances_on_device(device, X, Z)
+
+    def gram_on_device(self, device, Z):
+        pairs = self.pairs_on_device(device, Z, Z)
+        device.set_diagonal(pairs, np.zeros(Z.shape[0]))
+        return self.of_pairs(pairs)
 
     def gram(self, Z, workers: int = 1):
         pairs = symmetrised(self.pairs(Z, Z, workers))
@@ -108,7 +136,7 @@ class Gaussian(Radial):
 
     def of_pairs(self, pairs):
         pairs *= -0.5 / self.width**2
-        return np.exp(pairs, out=pairs)
+        return in_place("exp", pairs)
 
     def slope(self, pairs):
         return self.of_pairs(pairs) / self.width**2
@@ -128,9 +156,12 @@ class Laplacian(Radial):
     def against(self, Z):
         return manhattan(Z)
 
+    def pairs_on_device(self, device, X, Z):
+        return manhattan_on_device(device, X, Z)
+
     def of_pairs(self, pairs):
         pairs *= -1.0 / self.width
-        return np.exp(pairs, out=pairs)
+        return in_place("exp", pairs)
 
     def width_unit(self, pairs):
         return _positive_median(pairs)
@@ -160,15 +191,15 @@ class Matern(Radial):
 
     def _scaled(self, pairs):
         """√(2ν)·r/σ, in place."""
-        np.sqrt(pairs, out=pairs)
-        pairs *= np.sqrt(2.0 * self.nu) / self.width
+        pairs = in_place("sqrt", pairs)
+        pairs *= math.sqrt(2.0 * self.nu) / self.width
         return pairs
 
     def of_pairs(self, pairs):
         r = self._scaled(pairs)
         polynomial = 1.0 if self.nu == 0.5 else 1.0 + r if self.nu == 1.5 else 1.0 + r + r * r / 3.0
-        np.negative(r, out=r)
-        np.exp(r, out=r)
+        r *= -1.0
+        r = in_place("exp", r)
         r *= polynomial
         return r
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -45,25 +47,34 @@ class CholeskyPath:
 
 
 def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyFactor:
-    """Factor H + ρP, where ``penalty=None`` is the identity; only lower triangles are read.
+    """Factor H + ρP, where ``penalty=None`` is the identity; only lower triangles are read."""
 
-    A system that is singular to working precision gets a small multiple of the identity, with a warning
-    that says how much: the answer stays finite and is the one of a slightly larger ridge.
+    def decompose(jitter: float) -> np.ndarray | None:
+        lower, info = linalg.lapack.dpotrf(_system(H, penalty, ridge, jitter), lower=1, overwrite_a=1, clean=0)
+        return None if info else lower
+
+    size = None if penalty is None else float(np.diagonal(penalty).mean())
+    return CholeskyFactor(with_jitter(decompose, np.diagonal(H), size, ridge))
+
+
+def with_jitter(decompose: Callable[[float], Any], diagonal: np.ndarray, size: float | None, ridge: float) -> Any:
+    """The factor ``decompose(jitter)`` of H + ρP + jitter·I for the smallest jitter with which there is one.
+
+    ``diagonal`` is that of H; ``size`` is the mean of P's, None where P is the identity. A system that is singular to
+    working precision gets a small multiple of the identity, with a warning that says how much: the answer stays
+    finite and is the one of a slightly larger ridge.
     """
-    size = 1.0 if penalty is None else float(np.diagonal(penalty).mean())
-    level = rounding_level(np.diagonal(H) + (0.0 if penalty is None else ridge * size))
-    jitter = level if ridge * size < level else 0.0
+    penalty = ridge * (1.0 if size is None else size)
+    level = rounding_level(diagonal + (0.0 if size is None else penalty))
+    jitter = level if penalty < level else 0.0
     # Directions that the centres' kernel matrix does not resolve carry neither signal nor penalty. A
     # diagonal at rounding level holds them at zero; it changes no probability and is not worth a warning.
-    silent = 0.0 if penalty is None else level
-    while True:
-        lower, info = linalg.lapack.dpotrf(_system(H, penalty, ridge, jitter + silent), lower=1, overwrite_a=1, clean=0)
-        if info == 0:
-            break
+    silent = 0.0 if size is None else level
+    while (lower := decompose(jitter + silent)) is None:
         jitter = max(10.0 * jitter, level)
     if jitter:
-        warn_singular(len(H), jitter)
-    return CholeskyFactor(lower)
+        warn_singular(len(diagonal), jitter)
+    return lower
 
 
 def rounding_level(diagonal: np.ndarray) -> float:

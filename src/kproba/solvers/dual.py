@@ -29,6 +29,15 @@ class DualSolution(NamedTuple):
     coef: Callable[[], np.ndarray]
 
 
+def resolvable(ridge: float, diagonal: np.ndarray) -> float:
+    """The total ridge, raised to the rounding errors of a matrix M with this diagonal where it is below them."""
+    level = rounding_level(diagonal)
+    if ridge >= level:
+        return ridge
+    warn_singular(len(diagonal), level)
+    return level
+
+
 @dataclass(frozen=True)
 class Dual:
     """K (b, b), weight Ω (b,) and weighted target sums Ωt̄ (b, k) of the distinct rows."""
@@ -39,15 +48,9 @@ class Dual:
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
         """The solution for every total ridge ρ."""
-        ridges = [self._resolvable(ridge) for ridge in ridges]
+        diagonal = np.diagonal(self.K) * self.weight
+        ridges = [resolvable(ridge, diagonal) for ridge in ridges]
         return self._by_eigen(ridges) if len(ridges) >= RIDGES_WORTH_EIGEN else self._by_cholesky(ridges)
-
-    def _resolvable(self, ridge: float) -> float:
-        level = rounding_level(np.diagonal(self.K) * self.weight)
-        if ridge >= level:
-            return ridge
-        warn_singular(len(self.K), level)
-        return level
 
     def _by_eigen(self, ridges):
         root = np.sqrt(self.weight)[:, None]

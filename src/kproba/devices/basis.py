@@ -1,0 +1,91 @@
+"""A basis whose features are computed, summed up and used on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..basis import Basis, refuse_indefinite
+from ..data.rows import Rows
+from ..moments import Moments
+from ..sweep import row_slices, sweep
+from .device import BLOCK_BYTES, Device, is_tensor
+from .moments import DeviceMoments
+
+
+@dataclass(frozen=True)
+class DeviceBasis(Basis):
+    """Φ(x) on a device: what is called returns tensors there; moments, matrices and scores are as those of a Basis.
+
+    Kernels that only NumPy can compute, a user's function say, are computed here and sent there.
+    """
+
+    device: Any = None
+    block_bytes: ClassVar[int] = BLOCK_BYTES
+
+    @classmethod
+    def of(cls, basis: Basis, device: Device) -> DeviceBasis:
+        return cls(basis.kernel, basis.centers, basis.owner, basis.row_center, basis.workers, device)
+
+    def __getstate__(self):
+        """Without the tensors that are kept: whoever gets the basis makes their own."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def here(self) -> Basis:
+        """The same basis on NumPy."""
+        return Basis(self.kernel, self.centers, self.owner, self.row_center, self.workers)
+
+    def __call__(self, X):
+        if not self.kernel.runs_on_devices:
+            return self.device.put(self.here(self.device.get(X) if is_tensor(X) else X))
+        X = X if is_tensor(X) else self.device.put(X)
+        return self.kernel.on_device(self.device, X, self._centers_like(X))
+
+    def gram_there(self):
+        """K_zz (b, b) in float64, on the device; its lower triangle is what counts."""
+        if not self.kernel.runs_on_devices:
+            return self.device.put(self.gram())
+        centers = self.device.put(self.centers, np.float64)
+        K = self.kernel.gram_on_device(self.device, centers)
+        if not self.kernel.is_definite:
+            refuse_indefinite(self.device.get(K))
+        return K
+
+    def _centers_like(self, X):
+        return self._centers_32 if X.dtype == self.device.xp.float32 else self._centers_64
+
+    @cached_property
+    def _centers_32(self):
+        return self.device.put(self.centers, np.float32)
+
+    @cached_property
+    def _centers_64(self):
+        return self.device.put(self.centers, np.float64)
+
+    def moments(self, rows: Rows) -> Moments:
+        def add(total: DeviceMoments, batch) -> DeviceMoments:
+            return total.add(self(batch.X), batch.targets, batch.weight)
+
+        return sweep(self.batches(rows), self.running_moments(rows.n_targets), add).here()
+
+    def row_bytes(self, X) -> int:
+        return 8 * self.n_centers
+
+    def running_moments(self, k: int, before: Moments | None = None) -> DeviceMoments:
+        return DeviceMoments(self.device, self.n_centers, k, before)
+
+    def add_part(self, total: DeviceMoments, part) -> DeviceMoments:
+        return total.add(self(part.X), part.codes, part.weight)
+
+    def scores(self, X, coef: np.ndarray) -> np.ndarray:
+        out = [self.apply(self(X[rows, ...]), coef) for rows in row_slices(X.shape[0], 8 * self.n_centers, BLOCK_BYTES)]
+        return np.concatenate(out) if out else np.empty((0, coef.shape[1]))
+
+    def apply(self, phi, coef: np.ndarray) -> np.ndarray:
+        """Φ·coef as NumPy, of features on the device."""
+        there = self.device.xp.astype(self.device.put(coef), phi.dtype, copy=False)
+        return self.device.get(phi @ there)

@@ -1,0 +1,189 @@
+"""Where arrays are computed: a library and one of its devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+try:
+    import array_api_compat
+except ImportError:  # scikit-learn brings a copy
+    from sklearn.externals import array_api_compat  # type: ignore[no-redef]
+
+#: Features of one batch take about so many bytes: enough to keep a GPU busy, little beside its memory.
+BLOCK_BYTES = 1 << 30
+_LIBRARIES = ("torch", "cupy", "array_api_strict")
+
+
+def is_tensor(X) -> bool:
+    """Whether X is an array of a library that computes by itself, wherever the array lies; nothing is imported."""
+    return type(X).__module__.partition(".")[0] in _LIBRARIES and hasattr(X, "shape")
+
+
+def to_numpy(X):
+    """X as a NumPy array if it is a tensor; anything else as it is."""
+    return Device.of(X).get(X) if is_tensor(X) else X
+
+
+def choose(wanted, X) -> Device | None:
+    """The device for inputs X under the parameter ``device=wanted``; None for NumPy on the CPU."""
+    asked = None if wanted is None or str(wanted) == "cpu" else _named(wanted)
+    if not is_tensor(X):
+        return asked
+    found = Device.of(X)
+    if wanted is not None and not _is_same(str(wanted), found):
+        raise ValueError(
+            f"X lies on {found.name}, but device={str(wanted)!r}: move X there (X.to({str(wanted)!r}) in PyTorch), or "
+            "leave device=None to compute where X lies."
+        )
+    return found
+
+
+def _is_same(wanted: str, found: Device) -> bool:
+    """ "cuda" alone means whichever GPU the tensor is on."""
+    return wanted == found.name or (":" not in wanted and wanted == found.name.partition(":")[0])
+
+
+def _named(wanted) -> Device:
+    """A device of PyTorch that a user named."""
+    name = str(wanted)
+    if not name.startswith("cuda"):
+        raise ValueError(f"device={wanted!r} is not known; use None, 'cpu', 'cuda' or 'cuda:<number>'.")
+    try:
+        torch = import_module("torch")
+    except ImportError as error:
+        raise ImportError(f"device={name!r} needs PyTorch: pip install 'kproba[torch]'") from error
+    if not torch.cuda.is_available():
+        raise RuntimeError(
+            f"device={name!r}: PyTorch {torch.__version__} finds no GPU here. Use device=None for the CPU, or install "
+            "PyTorch with CUDA and check torch.cuda.is_available()."
+        )
+    number = int(name.partition(":")[2] or torch.cuda.current_device())
+    if number >= torch.cuda.device_count():
+        raise ValueError(f"device={name!r}: there are {torch.cuda.device_count()} GPUs, numbered from 0.")
+    return Device("torch", f"cuda:{number}")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A library by its name and a device by its own: no more, so that what mentions one can be pickled anywhere."""
+
+    library: str
+    name: str
+
+    @classmethod
+    def of(cls, X) -> Device:
+        """Where a tensor lies."""
+        library, device = type(X).__module__.partition(".")[0], array_api_compat.device(X)
+        names = {"cupy": lambda: str(device.id), "array_api_strict": lambda: device._device}
+        return cls(library, names.get(library, lambda: str(device))())
+
+    @property
+    def xp(self) -> Any:
+        """The array API namespace."""
+        return _namespace(self.library)
+
+    @property
+    def _handle(self) -> Any:
+        """The device as its library knows it."""
+        if self.library == "array_api_strict":
+            return self.xp.Device(self.name)
+        return import_module("cupy").cuda.Device(int(self.name)) if self.library == "cupy" else self.name
+
+    def put(self, array, dtype=None):
+        """An array on the device; ``dtype`` is NumPy's."""
+        if not is_tensor(array):
+            array = np.asarray(array)
+            if not array.flags.writeable:  # PyTorch shares memory with NumPy where it can, and warns of such
+                array = array.copy()
+        dtype = None if dtype is None else getattr(self.xp, np.dtype(dtype).name)
+        return self.xp.asarray(array, dtype=dtype, device=self._handle)
+
+    def get(self, array) -> np.ndarray:
+        """A NumPy array of what lies on the device."""
+        if self.library == "torch":
+            return array.detach().cpu().numpy()
+        if self.library == "cupy":
+            return array.get()
+        return np.array(np.from_dlpack(array.to_device(self.xp.Device("CPU_DEVICE"))))
+
+    def floats(self, X):
+        """A tensor as float32 if it is float32 or less, and as float64 otherwise; out of the graph of gradients."""
+        X = X.detach() if self.library == "torch" else X
+        low = [getattr(self.xp, name) for name in ("float32", "float16", "bfloat16") if hasattr(self.xp, name)]
+        return self.xp.astype(X, self.xp.float32 if X.dtype in low else self.xp.float64, copy=False)
+
+    def zeros(self, shape, dtype="float64"):
+        return self.xp.zeros(shape, dtype=getattr(self.xp, dtype), device=self._handle)
+
+    def eye(self, n: int):
+        return self.xp.eye(n, dtype=self.xp.float64, device=self._handle)
+
+    @property
+    def free_bytes(self) -> float:
+        """Memory that an array may take; infinity where the device does not say."""
+        if self.library == "torch" and self.name.startswith("cuda"):
+            torch = import_module("torch")
+            torch.cuda.empty_cache()
+            return float(torch.cuda.mem_get_info(self.name)[0])
+        return float("inf")
+
+    def set_diagonal(self, matrix, values: np.ndarray) -> None:
+        """Set the diagonal, in place."""
+        there = self.put(values)
+        if self.library == "torch":
+            matrix.diagonal()[:] = there
+            return
+        for k in range(len(values)):
+            matrix[k, k] = there[k]
+
+    def cholesky(self, matrix):
+        """The lower factor, by the lower triangle alone; None where the matrix is not positive definite."""
+        if self.library == "torch":
+            lower, info = import_module("torch").linalg.cholesky_ex(matrix)
+            return None if int(info) else lower
+        try:
+            lower = self.xp.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return None
+        return lower if bool(self.xp.all(self.xp.isfinite(lower))) else None  # CuPy leaves NaN instead of an error
+
+    def solve_lower(self, lower, right, transposed: bool = False):
+        """L⁻¹B, or L⁻ᵀB."""
+        if self.library == "torch":
+            torch = import_module("torch")
+            matrix = lower.mT if transposed else lower
+            return torch.linalg.solve_triangular(matrix, right, upper=transposed)
+        if self.library == "cupy":
+            solve = import_module("cupyx.scipy.linalg").solve_triangular
+            return solve(lower, right, lower=True, trans="T" if transposed else "N")
+        return self.xp.linalg.solve(lower.mT if transposed else lower, right)
+
+
+@lru_cache
+def _namespace(library: str):
+    if library == "array_api_strict":
+        return import_module(library)
+    return import_module(f"{array_api_compat.__name__}.{library}")
+
+
+def in_place(name: str, values):
+    """exp, sqrt or another function of every value; in place where the library can."""
+    if isinstance(values, np.ndarray):
+        return getattr(np, name)(values, out=values)
+    if hasattr(values, f"{name}_"):
+        return getattr(values, f"{name}_")()
+    return getattr(array_api_compat.array_namespace(values), name)(values)
+
+
+def not_below_zero(values):
+    """max(v, 0) of every value; in place where the library can."""
+    if isinstance(values, np.ndarray):
+        return np.maximum(values, 0.0, out=values)
+    if hasattr(values, "clamp_"):
+        return values.clamp_(min=0.0)
+    return array_api_compat.array_namespace(values).clip(values, 0.0)

@@ -1,0 +1,258 @@
+"""Arrays of other libraries: the same model as NumPy's, computed where they lie.
+
+array_api_strict has no more than the standard promises; PyTorch is met where it is installed.
+"""
+
+import pickle
+
+import array_api_strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_classification
+
+from kproba import LSPC, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba.basis import Basis
+from kproba.data.rows import Rows
+from kproba.data.sources import TensorSource
+from kproba.devices import basis as device_basis
+from kproba.devices import device as devices
+from kproba.devices import moments as device_moments
+from kproba.devices.basis import DeviceBasis
+from kproba.devices.device import Device, choose, is_tensor, to_numpy
+from kproba.devices.dual import DeviceDual
+from kproba.estimators import _sources
+from kproba.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
+from kproba.least_squares import LeastSquares
+from kproba.solvers.dual import Dual
+from oracles import gaussian
+
+
+def _torch_tensor(X):
+    return pytest.importorskip("torch").asarray(X)
+
+
+LIBRARIES = {"strict": array_api_strict.asarray, "torch": _torch_tensor}
+
+
+@pytest.fixture(params=LIBRARIES)
+def tensor(request):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+    return LIBRARIES[request.param]
+
+
+@pytest.fixture
+def data():
+    X, y = make_classification(700, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
+    return X, np.array(["low", "mid", "top"])[y]
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    monkeypatch.setattr(_sources, "sample_size", lambda d: 300)
+
+
+@pytest.fixture
+def rows(data):
+    X, y = data
+    weight = np.random.RandomState(1).randint(1, 4, len(y)).astype(float)
+    return Rows.of(X, np.unique(y, return_inverse=True)[1], weight, 3)
+
+
+KERNELS = [Gaussian(1.5), Laplacian(3.0), *(Matern(1.5, nu) for nu in (0.5, 1.5, 2.5)), Linear(), Polynomial(2.0)]
+
+
+class TestParts:
+    @pytest.mark.parametrize("kernel", KERNELS, ids=str)
+    def test_features_and_matrix(self, kernel, rows, tensor):
+        device, Z = Device.of(tensor(rows.X)), rows.X[:40]
+        basis = DeviceBasis.of(Basis(kernel, Z), device)
+        others = rows.X[40:]  # a distance of zero is rounding, and ν = 1/2 takes its root
+        assert_allclose(device.get(basis(tensor(others))), kernel(others, Z), atol=1e-10, rtol=1e-10)
+        assert_allclose(np.tril(device.get(basis.gram_there())), np.tril(kernel.gram(Z)), atol=1e-10, rtol=1e-10)
+
+    @pytest.mark.parametrize("many", [8, 10_000])
+    def test_moments(self, rows, tensor, many, monkeypatch):
+        """In strips or at once, in one batch or in several, with weights."""
+        monkeypatch.setattr(device_moments, "MANY_CENTERS", many)
+        monkeypatch.setattr(device_basis.DeviceBasis, "block_bytes", 8 * 37 * 100)
+        basis = Basis(Gaussian(1.5), rows.X[:37])
+        there, here = DeviceBasis.of(basis, Device.of(tensor(rows.X))).moments(rows), basis.moments(rows)
+        assert_allclose(np.tril(there.H), np.tril(here.H), rtol=1e-11)
+        assert_allclose(there.h, here.h, rtol=1e-11)
+        assert_allclose(there.totals, here.totals)
+        assert there.n == pytest.approx(here.n)
+        assert there.H.flags.f_contiguous
+
+    def test_float32_moments_are_positive_definite(self, tensor):
+        """Without the mean of the features, products in float32 resolve what float64 does."""
+        X = np.random.RandomState(0).standard_normal((4000, 3)).astype(np.float32)
+        rows = Rows.of(X, np.arange(4000) % 2, np.ones(4000), 2)
+        basis = Basis(Gaussian(8.0), X[:60])
+        there = DeviceBasis.of(basis, Device.of(tensor(X))).moments(rows).symmetric()
+        phi = gaussian(X.astype(float), X[:60].astype(float), 8.0)
+        exact, plain = phi.T @ phi, phi.astype(np.float32).T @ phi.astype(np.float32)
+        assert np.abs(there - exact).max() < 0.2 * np.abs(plain - exact).max()
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_dual(self, rows, tensor, weighted, monkeypatch):
+        monkeypatch.setattr("kproba.devices.dual.COLUMNS", 64)
+        Z, k = rows.X[:150], 3
+        weight = rows.weight[:150] if weighted else np.ones(150)
+        sums = rows.targets()[:150] * weight[:, None]
+        device, K = Device.of(tensor(Z)), Gaussian(1.5).gram(Z)
+        matrix = device.put(K)
+        there = DeviceDual(device, matrix, weight, sums)
+        for ridge in (1e-3, 1.0):  # asked twice: the matrix must be as it was
+            (found,), (exact,) = there.path([ridge]), Dual(K, weight, sums).path([ridge])
+            assert found.fitted.shape == (150, k)
+            assert_allclose(found.fitted, exact.fitted, atol=1e-10)
+            assert_allclose(found.leverage, exact.leverage, atol=1e-10)
+            assert_allclose(found.coef(), exact.coef(), rtol=1e-6, atol=1e-7)
+
+    @pytest.mark.parametrize("rkhs", [True, False])
+    def test_primal_path_and_leave_one_out(self, rows, tensor, rkhs):
+        here = LeastSquares(rows, Basis(Gaussian(1.5), rows.X[:50]), rkhs)
+        there = here.on(Device.of(tensor(rows.X)))
+        for a, b in zip(here.path([1e-2, 1e-4]), there.path([1e-2, 1e-4])):
+            assert_allclose(a.held_out, b.held_out, atol=1e-9)
+            assert_allclose(a.coef(), b.coef(), rtol=1e-6, atol=1e-7)
+
+    def test_a_matrix_that_is_not_definite(self, tensor):
+        device = Device.of(tensor(np.ones((2, 2))))
+        assert device.cholesky(device.put(np.array([[1.0, 2.0], [2.0, 1.0]]))) is None
+
+
+GIVEN = {"kernel": "gaussian", "width": 1.5, "scaling": "standard", "random_state": 0}
+MODELS = {
+    "lspc": LSPC(**GIVEN, ridge=1e-3, centers=60),
+    "lspc all": LSPC(**GIVEN, ridge=1e-3, centers="all"),
+    "lspc auto": LSPC(random_state=0),
+    "lspc class": LSPC(**GIVEN, ridge=1e-3, centers="class", link="clip"),
+    "lspc callable": LSPC(kernel=lambda X, Z: (X @ Z.T + 1.0) ** 2, ridge=1e-2, centers=30),
+    "surface": SurfaceKernelClassifier(**GIVEN),
+    "klr": KernelLogisticRegression(**GIVEN, ridge=1e-3, centers=60, tol=1e-9),
+}
+
+
+class TestEstimators:
+    @pytest.mark.parametrize("name", MODELS)
+    def test_same_model_as_numpy(self, name, data, tensor):
+        X, y = data
+        here, there = (MODELS[name].__class__(**MODELS[name].get_params()) for _ in range(2))
+        here.fit(X, y)
+        there.fit(tensor(X), y)
+        assert isinstance(there.coef_, np.ndarray) and isinstance(there.predict_proba(tensor(X)), np.ndarray)
+        assert_allclose(there.predict_proba(tensor(X)), here.predict_proba(X), atol=1e-8)
+        assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-8)
+        assert hasattr(there, "loo_proba_") == hasattr(here, "loo_proba_")
+        if hasattr(here, "loo_proba_"):
+            assert_allclose(there.loo_proba_, here.loo_proba_, atol=1e-8)
+        np.testing.assert_array_equal(there.predict(tensor(X)), here.predict(X))
+
+    @pytest.mark.parametrize("name", ["lspc", "surface"])
+    def test_same_model_from_rows_that_stay_on_the_device(self, name, data, tensor, small_sample, monkeypatch):
+        monkeypatch.setattr(TensorSource.__init__, "__kwdefaults__", {"chunk_bytes": 5000})
+        X, y = data
+        weight = np.random.RandomState(1).randint(1, 4, len(y)).astype(float)
+        here, there = (MODELS[name].__class__(**MODELS[name].get_params()) for _ in range(2))
+        here.fit(X, y, weight)
+        there.fit(tensor(X), y, tensor(weight))
+        assert not hasattr(there, "loo_proba_")
+        assert_allclose(there.predict_proba(tensor(X)), here.predict_proba(X), atol=1e-8)
+
+    def test_labels_may_be_tensors(self, data, tensor):
+        X, y = data
+        codes = np.unique(y, return_inverse=True)[1]
+        model = MODELS["lspc"].fit(tensor(X), tensor(codes))
+        assert model.classes_.tolist() == [0, 1, 2]
+
+    def test_float32(self, data, tensor):
+        X, y = data[0].astype(np.float32), data[1]
+        proba = MODELS["lspc"].fit(tensor(X), y).predict_proba(tensor(X))
+        assert proba.dtype == np.float32
+        in_full = X.astype(np.float64)
+        assert_allclose(proba, MODELS["lspc"].fit(in_full, y).predict_proba(in_full), atol=1e-3)
+
+    def test_partial_fit(self, data, tensor):
+        X, y = data
+        given = {"kernel": "gaussian", "width": 1.5, "ridge": 1e-3, "scaling": None, "centers": X[:50], "link": "clip"}
+        model = LSPC(**given)
+        for part in (slice(0, 300), slice(300, 700)):
+            model.partial_fit(tensor(X[part]), y[part], classes=np.unique(y))
+            model = pickle.loads(pickle.dumps(model))
+        assert_allclose(model.predict_proba(X), LSPC(**given).fit(X, y).predict_proba(X), atol=1e-8)
+
+    def test_pickled_model_needs_no_device(self, data, tensor):
+        X, y = data
+        model = MODELS["lspc"].fit(tensor(X), y)
+        state = pickle.dumps(model)
+        assert b"torch" not in state.replace(b"torch", b"", 1)  # its name, in device_, and nothing of the library
+        assert_allclose(pickle.loads(state).predict_proba(X), model.predict_proba(tensor(X)), atol=1e-10)
+
+
+class TestErrors:
+    def test_not_a_number(self, data, tensor, small_sample):
+        X, y = data
+        X = X.copy()
+        X[650, 2] = np.nan
+        with pytest.raises(ValueError, match=r"NaN in column 2, row 650 of X on"):
+            LSPC().fit(tensor(X), y)
+        model = MODELS["lspc"].fit(data[0], y)
+        with pytest.raises(ValueError, match="contains NaN"):
+            model.predict_proba(tensor(X))
+
+    def test_wrong_columns(self, data, tensor):
+        model = MODELS["lspc"].fit(*data)
+        with pytest.raises(ValueError, match="X has 2 features, but LSPC is expecting 6"):
+            model.predict_proba(tensor(np.ones((3, 2))))
+        with pytest.raises(ValueError, match="1 dimension"):
+            model.predict_proba(tensor(np.ones(3)))
+
+    def test_lengths(self, data, tensor, small_sample):
+        with pytest.raises(ValueError, match="700 rows but y has 699"):
+            LSPC().fit(tensor(data[0]), data[1][1:])
+
+    def test_tensor_on_another_device(self, data):
+        X = array_api_strict.asarray(data[0], device=array_api_strict.Device("device1"))
+        with pytest.raises(ValueError, match="X lies on device1, but device='cpu'"):
+            LSPC(device="cpu").fit(X, data[1])
+        model = LSPC(**GIVEN, ridge=1e-3, centers=60).fit(X, data[1])  # where it lies
+        assert model.device_ == Device("array_api_strict", "device1")
+
+    def test_no_gpu(self, data):
+        torch = pytest.importorskip("torch")
+        if torch.cuda.is_available():
+            pytest.skip("there is a GPU")
+        with pytest.raises(RuntimeError, match=r"finds no GPU here. Use device=None"):
+            LSPC(device="cuda").fit(*data)
+
+    def test_no_torch(self, data, monkeypatch):
+        def missing(name):
+            raise ImportError(name)
+
+        monkeypatch.setattr(devices, "import_module", missing)
+        with pytest.raises(ImportError, match=r"pip install 'kproba\[torch\]'"):
+            LSPC(device="cuda").fit(*data)
+
+    def test_unknown_device(self, data):
+        with pytest.raises(ValueError, match="device='tpu' is not known; use None, 'cpu', 'cuda'"):
+            LSPC(device="tpu").fit(*data)
+
+
+class TestChoice:
+    def test_numpy_stays(self, data):
+        assert choose(None, data[0]) is None and choose("cpu", data[0]) is None
+        assert not is_tensor(data[0]) and to_numpy(data[0]) is data[0]
+
+    def test_the_type_alone_names_any_number(self):
+        torch = pytest.importorskip("torch")
+        assert choose("cpu", torch.ones(2, 2)) == Device("torch", "cpu")
+
+    def test_gradients_and_half_precision(self, data):
+        torch = pytest.importorskip("torch")
+        X = torch.tensor(data[0], requires_grad=True)
+        assert LSPC(**GIVEN, ridge=1e-3).fit(X, data[1]).predict_proba(X).shape == (700, 3)
+        assert Device("torch", "cpu").floats(torch.ones(2, dtype=torch.bfloat16)).dtype == torch.float32
+        assert Device("torch", "cpu").floats(torch.ones(2, dtype=torch.int64)).dtype == torch.float64
