@@ -20,12 +20,15 @@ RESULTS = ROOT / "benchmarks" / "results"
 LIBRARIES = ("kproba", "numpy", "scipy", "scikit-learn", "lightgbm", "catboost", "pandas")
 
 
-def write(name: str, payload: dict, folder: Path | str = RESULTS) -> Path:
-    """Write ``payload`` and the stamp to NAME.json; a reader never sees half of a file."""
+def write(name: str, payload: dict, folder: Path | str = RESULTS, stamped: dict | None = None) -> Path:
+    """Write ``payload`` and the stamp to NAME.json; a reader never sees half of a file.
+
+    ``stamped`` is the stamp of what was measured before and is only added to.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    content = {"stamp": stamp(), **{k: v for k, v in payload.items() if k != "stamp"}}
+    content = {"stamp": stamped or stamp(), **{k: v for k, v in payload.items() if k != "stamp"}}
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}-", suffix=".tmp")
     try:
         with os.fdopen(handle, "w") as file:

@@ -13,6 +13,7 @@ from sklearn.datasets import make_classification
 
 from kproba import LSPC, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.basis import Basis
+from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
 from kproba.devices import basis as device_basis
@@ -134,6 +135,14 @@ MODELS = {
     "surface": SurfaceKernelClassifier(**GIVEN),
     "klr": KernelLogisticRegression(**GIVEN, ridge=1e-3, centers=60, tol=1e-9),
 }
+
+
+def test_keys_are_those_of_numpy(tensor):
+    X = np.random.RandomState(0).standard_normal((50, 7))
+    X[3] = X[4] = 0.0
+    X[4, 2] = -0.0
+    for rows in (X, X.astype(np.float32)):
+        np.testing.assert_array_equal(row_keys(tensor(rows)), row_keys(rows))
 
 
 class TestEstimators:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from ..devices.device import Device, is_tensor
+
 _C1, _C2, _GOLDEN = (np.uint64(c) for c in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15))
 _SHIFT = np.uint64(33)
 _CHUNK = 1 << 16
@@ -35,6 +37,8 @@ def row_keys(X) -> np.ndarray:
     """
     if sparse.issparse(X):
         return _sparse_row_keys(X)
+    if is_tensor(X):
+        return _tensor_row_keys(Device.of(X), X)
     odd = _column_multipliers(X.shape[1])
     keys = np.empty(X.shape[0], dtype=np.uint64)
     for start in range(0, X.shape[0], _CHUNK):
@@ -48,6 +52,23 @@ def _sparse_row_keys(X) -> np.ndarray:
     terms = mix(_bits(X.data)) * _column_multipliers(X.shape[1])[X.indices]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return mix(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+
+
+def _tensor_row_keys(device: Device, X) -> np.ndarray:
+    """The same where the rows lie: PyTorch's signed integers wrap around as unsigned ones do."""
+    if device.library != "torch":
+        return row_keys(device.get(X))
+    odd = device.put(_column_multipliers(X.shape[1]).view(np.int64))
+    values = X.detach().to(device.xp.float64) + 0.0
+    keys = _signed_mix((_signed_mix(values.view(device.xp.int64)) * odd).sum(dim=1))
+    return device.get(keys).view(np.uint64)
+
+
+def _signed_mix(bits):
+    """:func:`mix` of signed integers, whose shift to the right would bring in copies of the sign."""
+    for factor in (_C1, _C2):
+        bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * int(factor.view(np.int64))
+    return bits ^ ((bits >> 33) & 0x7FFFFFFF)
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

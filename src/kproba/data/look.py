@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..devices.device import to_numpy
+from ..devices.device import Device, is_tensor, to_numpy
 from ..sweep import Statistic
 from .hashing import ranking, row_keys
 from .labels import class_factors, encode
@@ -41,17 +41,18 @@ class Look:
     chunks: list[Chunk] = field(default_factory=list)
     sample: _Sample | None = None
 
-    def add(self, chunk: Chunk) -> Look:
-        """Take in a chunk that was checked."""
-        weight = np.ones(len(chunk.X)) if chunk.weight is None else chunk.weight
+    def add(self, chunk: Chunk, device: Device | None = None) -> Look:
+        """Take in a chunk that was checked; on a device its keys are computed there."""
+        weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
         y = np.asarray(chunk.y)
         labels, codes = np.unique(y, return_inverse=True)
         for label, total in zip(labels.tolist(), np.bincount(codes.ravel(), weight, len(labels))):
             self.label_weight[label] = self.label_weight.get(label, 0.0) + float(total)
         threshold = None if self.sample is None else self.sample.threshold
-        part = _Sample.of(chunk.X, y, weight, self.seed, threshold)
+        keys = row_keys(chunk.X if device is None else device.put(chunk.X))
+        part = _Sample.of(chunk.X, keys, y, weight, self.seed, threshold)
         self.sample = part if self.sample is None else self.sample + part
-        self._count(len(chunk.X), [chunk])
+        self._count(chunk.n_rows, [chunk])
         if len(self.sample.rank) > 2 * self.size:
             self.sample = self.sample.reduced(self.size)
         return self
@@ -76,7 +77,7 @@ class Look:
 
     def everything(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """X, y and weights of all rows in their order, where they are few."""
-        X, y = (np.concatenate([np.asarray(chunk[k]) for chunk in self.chunks]) for k in (0, 1))
+        X, y = (np.concatenate([np.asarray(to_numpy(chunk[k])) for chunk in self.chunks]) for k in (0, 1))
         if all(chunk.weight is None for chunk in self.chunks):
             return X, y, None
         return X, y, np.concatenate([chunk.weight for chunk in self.chunks if chunk.weight is not None])
@@ -118,12 +119,13 @@ class _Sample:
     threshold: np.uint64 | None = None
 
     @classmethod
-    def of(cls, X, y, weight, seed: int, threshold) -> _Sample:
+    def of(cls, X, keys, y, weight, seed: int, threshold) -> _Sample:
         """Rows of positive weight; once there is a threshold, those behind it only as far as their class needs them."""
-        rank, kept = ranking(row_keys(X), seed), weight > 0
+        rank, kept = ranking(keys, seed), weight > 0
         if threshold is not None:
             kept &= (rank <= threshold) | _first_of_each(y, rank, CLASS_ROWS)
-        return cls(X[kept], y[kept], weight[kept], rank[kept], threshold)
+        X = Device.of(X).take(X, np.flatnonzero(kept)) if is_tensor(X) else X[kept]
+        return cls(X, y[kept], weight[kept], rank[kept], threshold)
 
     def __add__(self, other: _Sample) -> _Sample:
         known = [one.threshold for one in (self, other) if one.threshold is not None]
@@ -165,6 +167,7 @@ class Looking(Statistic):
 
     size: int
     seed: int
+    device: Device | None = None
 
     def zero(self) -> Look:
         return Look(self.size, self.seed)
@@ -172,4 +175,4 @@ class Looking(Statistic):
     def add(self, total: Look, chunk: Chunk) -> Look:
         if chunk.y is None:
             raise ValueError("the rows have no labels; name their column by open_rows(..., target=...), or give y.")
-        return total.add(chunk._replace(X=to_numpy(chunk.X)))
+        return total.add(chunk, self.device)

@@ -144,10 +144,10 @@ class TensorSource(Source):
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
         self._check_start(start_row)
         y, weight = (None, None) if columns_only else (self._y, self._weight)
-        for rows in row_slices(self.n_rows - start_row, 1, self.chunk_rows):
+        for rows in row_slices(self._X.shape[0] - start_row, 1, self.chunk_rows):
             rows = slice(start_row + rows.start, start_row + rows.stop)
-            parts = (None if part is None else part[rows] for part in (y, weight))
-            yield Chunk(self._X[rows, ...], *parts, rows.start)
+            own, beside = (None if part is None else part[rows] for part in (y, weight))
+            yield Chunk(self._X[rows, ...], own, beside, rows.start)
 
 
 def as_source(X, y=None, weight=None) -> Source | None:

@@ -88,4 +88,4 @@ class DeviceBasis(Basis):
     def apply(self, phi, coef: np.ndarray) -> np.ndarray:
         """Φ·coef as NumPy, of features on the device."""
         there = self.device.xp.astype(self.device.put(coef), phi.dtype, copy=False)
-        return self.device.get(phi @ there)
+        return self.device.get(self.device.product(phi, there))

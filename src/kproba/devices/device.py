@@ -111,6 +111,10 @@ class Device:
             return array.get()
         return np.array(np.from_dlpack(array.to_device(self.xp.Device("CPU_DEVICE"))))
 
+    def take(self, X, rows: np.ndarray) -> np.ndarray:
+        """Some rows of a tensor, as NumPy."""
+        return self.get(self.xp.take(X, self.put(rows), axis=0))
+
     def floats(self, X):
         """A tensor as float32 if it is float32 or less, and as float64 otherwise; out of the graph of gradients."""
         X = X.detach() if self.library == "torch" else X
@@ -140,6 +144,20 @@ class Device:
             return
         for k in range(len(values)):
             matrix[k, k] = there[k]
+
+    def product(self, left, right):
+        """A matrix product in full precision, whatever the process allows elsewhere: TF32 makes H indefinite."""
+        if self.library != "torch" or not self.name.startswith("cuda"):
+            return left @ right
+        torch = import_module("torch")
+        allowed = torch.get_float32_matmul_precision()
+        if allowed == "highest":
+            return left @ right
+        torch.set_float32_matmul_precision("highest")
+        try:
+            return left @ right
+        finally:
+            torch.set_float32_matmul_precision(allowed)
 
     def cholesky(self, matrix):
         """The lower factor, by the lower triangle alone; None where the matrix is not positive definite."""

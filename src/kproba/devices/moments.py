@@ -34,11 +34,11 @@ class DeviceMoments:
             self.mean = self.device.xp.mean(phi, axis=0)
         phi -= self.mean
         self.n += float(weight.sum())
-        self.h += phi.mT @ self._beside(phi, targets, weight)
+        self.h += self.device.product(phi.mT, self._beside(phi, targets, weight))
         if not (weight == 1.0).all():
             phi *= self._like(phi, np.sqrt(weight)[:, None])
         for strip in self._strips(phi.shape[1]):
-            self.H[strip, : strip.stop] += phi[:, strip].mT @ phi[:, : strip.stop]
+            self.H[strip, : strip.stop] += self.device.product(phi[:, strip].mT, phi[:, : strip.stop])
         return self
 
     def _beside(self, phi, targets: np.ndarray, weight: np.ndarray):

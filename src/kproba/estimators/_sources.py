@@ -153,8 +153,9 @@ class SourceClassifier(KernelClassifier):
         return self
 
     def _look(self, source: Source, seed: int) -> Look:
+        looking = Looking(self._sample_size(source.n_features), seed, self.device_)
         with RowProgress(self.verbose, source.n_rows, f"{type(self).__name__}: look") as progress:
-            look = sweep_source(source, Looking(self._sample_size(source.n_features), seed), progress=progress)
+            look = sweep_source(source, looking, progress=progress)
         if not look.n_rows:
             raise ValueError(f"{source.name} has no rows.")
         return look

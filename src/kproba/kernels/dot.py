@@ -34,7 +34,7 @@ class Linear(Kernel):
         return products(Z)
 
     def pairs_on_device(self, device, X, Z):
-        return X @ Z.mT
+        return device.product(X, Z.mT)
 
     def of_pairs(self, pairs):
         return pairs
@@ -64,7 +64,7 @@ class Polynomial(Kernel):
         return products(Z)
 
     def pairs_on_device(self, device, X, Z):
-        return X @ Z.mT
+        return device.product(X, Z.mT)
 
     def of_pairs(self, pairs):
         pairs *= 1.0 / self.width**2

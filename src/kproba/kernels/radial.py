@@ -56,7 +56,7 @@ def squared_distances_on_device(device, X, Z):
     xx, zz = (xp.sum(part * part, axis=1)[:, None] for part in (X, Z))
     left = xp.concat([-2.0 * X, xx, xp.ones_like(xx)], axis=1)
     right = xp.concat([Z, xp.ones_like(zz), zz], axis=1)
-    return not_below_zero(left @ right.mT)
+    return not_below_zero(device.product(left, right.mT))
 
 
 def manhattan_on_device(device, X, Z):

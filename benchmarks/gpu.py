@@ -1,0 +1,190 @@
+"""One GPU: a million rows on it, ten million from the host, all of mnist as centres -> results/gpu.json.
+
+Needs PyTorch with CUDA. Each part is measured beside the bare products that its maths needs, in the same run.
+``--lightgbm`` adds LightGBM's figures on mnist, on any machine, to a file that is there already.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from sklearn.metrics import log_loss
+
+from kproba import LSPC
+from kproba.all_rows import AllRows
+from kproba.basis import Basis, MomentsOf
+from kproba.data.sources import TensorSource
+from kproba.devices.basis import DeviceBasis
+from kproba.devices.device import Device
+from kproba.kernels import Gaussian
+
+from . import results
+
+NOTE = (
+    "million: rows on the GPU. 'floor' is squared distances by one product, exp and a float32 product a block, with "
+    "the sum in float64; 'sums' is H, h and n of all rows; 'given' a whole fit with width and ridge given, 'default' one "
+    "with everything chosen. ten_million: float32 rows in host memory; 'floor' is features and the whole product, "
+    "'float64' the same fit of some rows in float64 with the width, ridge and centres that float32 chose. mnist: pixels "
+    "divided by 255, every row a centre, exact leave-one-out for each ridge tried. Medians of repeats after one call "
+    "that does not count, except where a fit takes many seconds."
+)
+BLOCK = 131_072
+
+
+def posterior(X: np.ndarray) -> np.ndarray:
+    """Probability of the second class: a smooth function of a few columns."""
+    return 1.0 / (1.0 + np.exp(-2.0 * X[:, 0] - 3.0 * np.sin(2.0 * X[:, 1]) - 2.0 * X[:, 2] * X[:, 3]))
+
+
+def normal_rows(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in float32 whose labels follow the posterior."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d), dtype=np.float32)
+    return X, (random.random(n) < posterior(X)).astype(np.int64)
+
+
+def bare(torch, X, Z, width: float) -> None:
+    """Features and float32 products of all rows, block by block."""
+    total = torch.zeros((len(Z), len(Z)), dtype=torch.float64, device=X.device)
+    zz = (Z * Z).sum(dim=1)
+    for start in range(0, len(X), BLOCK):
+        part = X[start : start + BLOCK]
+        phi = torch.addmm(zz[None], part, Z.T, alpha=-2.0).add_((part * part).sum(dim=1)[:, None])
+        phi.mul_(-0.5 / width**2).exp_()
+        total += phi.T @ phi
+
+
+def synchronised(torch, f):
+    """A function that returns when the GPU has finished."""
+
+    def call():
+        found = f()
+        torch.cuda.synchronize()
+        return found
+
+    return call
+
+
+def million(torch, rows: int, repeats: int) -> dict:
+    """1M × 28 rows on the GPU, 1,000 centres."""
+    X, y = normal_rows(rows, 28)
+    there, width = torch.asarray(X, device="cuda"), 5.0
+    basis = DeviceBasis.of(Basis(Gaussian(width), X[:1000]), Device.of(there))
+    everything = AllRows(TensorSource(there, y, None), rows, rows, np.array([0, 1]), np.ones(2))
+    given = {"kernel": "gaussian", "width": width, "ridge": 1e-6, "scaling": None, "centers": 1000, "random_state": 0}
+    runs = {
+        "floor": lambda: bare(torch, there, there[:1000], width),
+        "sums": lambda: everything.sum(MomentsOf(basis, everything.encoding(None))),
+        "given": lambda: LSPC(**given).fit(there, y),
+        "given, link='clip'": lambda: LSPC(**given, link="clip").fit(there, y),
+        "default": lambda: LSPC(centers=1000, random_state=0).fit(there, y),
+    }
+    seconds = results.interleaved({name: synchronised(torch, f) for name, f in runs.items()}, repeats)
+    X_test, y_test = normal_rows(50_000, 28, seed=1)
+    proba = LSPC(centers=1000, random_state=0).fit(there, y).predict_proba(torch.asarray(X_test, device="cuda"))
+    losses = {"default": log_loss(y_test, proba), "truth": log_loss(y_test, posterior(X_test))}
+    return {"rows": rows, "seconds": seconds, "ratio": seconds["sums"] / seconds["floor"], "log_loss": losses}
+
+
+def ten_million(torch, rows: int, sample: int, centers: int) -> dict:
+    """10M × 70 rows in host memory, 10,000 centres."""
+    X, y = normal_rows(rows, 70)
+    X_test, y_test = normal_rows(50_000, 70, seed=1)
+    warm = {"kernel": "gaussian", "device": "cuda", "random_state": 0}
+    LSPC(**warm, centers=500).fit(X[:60_000], y[:60_000])
+    model, seconds = results.timed(lambda: LSPC(**warm, centers=centers).fit(X, y))
+    found = {"rows": rows, "centers": centers, "seconds": seconds, "width": model.width_, "ridge": model.ridge_}
+    found["log_loss"] = {"float32": log_loss(y_test, model.predict_proba(X_test).astype(np.float64))}
+    found["log_loss"]["truth"] = log_loss(y_test, posterior(X_test))
+    few, start = torch.asarray(X[: 4 * BLOCK], device="cuda"), time.perf_counter()
+    bare(torch, few, few[:centers], 8.0)
+    torch.cuda.synchronize()
+    found["floor_seconds"] = (time.perf_counter() - start) * rows / len(few)
+    return found | {"precision": precision(X[:sample], y[:sample], X_test, y_test, model, warm)}
+
+
+def precision(X, y, X_test, y_test, model, options: dict) -> dict:
+    """The same fit in float32 and in float64."""
+    given = options | {"width": model.width_, "ridge": model.ridge_, "centers": model.centers_}
+    found, proba = {"rows": len(X)}, {}
+    for dtype in (np.float32, np.float64):
+        name = np.dtype(dtype).name
+        fitted = LSPC(**given).fit(X.astype(dtype), y)
+        proba[name] = fitted.predict_proba(X_test.astype(dtype)).astype(np.float64)
+        found[name] = log_loss(y_test, proba[name])
+    return found | {"largest_difference": float(np.abs(proba["float32"] - proba["float64"]).max())}
+
+
+def load_mnist(data_dir):
+    """X_train, y_train, X_test, y_test with pixels between 0 and 1."""
+    from kproba.data.real import load
+
+    table = load("mnist", data_dir)
+    X, y = np.asarray(table.X, dtype=np.float32) / 255, np.asarray(table.y)
+    train = np.arange(len(y)) < 60_000 if table.is_train is None else np.asarray(table.is_train, dtype=bool)
+    return X[train], y[train], X[~train], y[~train]
+
+
+def mnist(torch, data_dir) -> dict:
+    """60,000 rows, all of them centres."""
+    X, y, X_test, y_test = load_mnist(data_dir)
+    options = {"kernel": "gaussian", "scaling": None, "centers": "all", "device": "cuda", "random_state": 0}
+    LSPC(**options).fit(X[:3000], y[:3000])
+    model, seconds = results.timed(lambda: LSPC(**options).fit(X, y))
+    proba, predicting = results.timed(lambda: model.predict_proba(X_test).astype(np.float64))
+    found = {"seconds": seconds, "predict_seconds": predicting, "width": model.width_, "ridge": model.ridge_}
+    tried = model.search_results_["stage"] == "ridge"
+    found |= {"ridges_tried_on_all_rows": int((tried & (model.search_results_["rows"] == len(X))).sum())}
+    found |= {"error": float((proba.argmax(axis=1) != y_test).mean()), "log_loss": log_loss(y_test, proba)}
+    loo = model.loo_proba_
+    found |= {"loo_error": float((loo.argmax(axis=1) != y).mean()), "loo_log_loss": log_loss(y, loo)}
+    return found | {"peak_gib": torch.cuda.max_memory_allocated() / 2**30}
+
+
+def lightgbm_on_mnist(data_dir) -> dict:
+    """LightGBM with its defaults, on the CPU."""
+    from lightgbm import LGBMClassifier
+
+    X, y, X_test, y_test = load_mnist(data_dir)
+    model, seconds = results.timed(lambda: LGBMClassifier(verbose=-1, random_state=0).fit(X, y))
+    proba = model.predict_proba(X_test)
+    error = float((proba.argmax(axis=1) != y_test).mean())
+    return {"seconds": seconds, "error": error, "log_loss": log_loss(y_test, proba), "stamp": results.stamp()}
+
+
+def measured(args) -> dict:
+    """Everything that needs the GPU."""
+    import torch
+
+    payload = {"note": NOTE, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    parts = {
+        "million": lambda: million(torch, args.rows // 10, args.repeats),
+        "mnist": lambda: mnist(torch, args.data_dir),
+        "ten_million": lambda: ten_million(torch, args.rows, args.rows // 20, args.centers),
+    }
+    for name in args.parts or parts:
+        payload[name] = parts[name]()
+        print(name, payload[name], file=sys.stderr, flush=True)
+    return payload
+
+
+def main(argv=None) -> None:
+    parser = results.parser(__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--centers", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--parts", nargs="*", choices=("million", "ten_million", "mnist"))
+    parser.add_argument("--lightgbm", action="store_true", help="only LightGBM on mnist, added to the file")
+    args = parser.parse_args(argv)
+    if args.lightgbm:
+        before = results.read("gpu", args.out) or {}
+        payload = before | {"lightgbm_on_mnist": lightgbm_on_mnist(args.data_dir)}
+        results.write("gpu", payload, args.out, stamped=before.get("stamp"))
+        return
+    results.write("gpu", measured(args), args.out)
+
+
+if __name__ == "__main__":
+    main()
