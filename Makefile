@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test check format bench experiments tables wheel clean
+.PHONY: help demo test check torch format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -24,6 +24,10 @@ check: $(STAMP)dev ## format, lint, types, docstring examples
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest src README.md docs --doctest-modules --doctest-glob='*.md'
+
+torch: $(STAMP)test ## the tests of tensors with PyTorch, on the CPU
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pytest tests/test_devices.py
 
 format: $(STAMP)dev ## rewrite the sources in the house style
 	$(BIN)/ruff format .

@@ -24,11 +24,11 @@ from . import results
 
 NOTE = (
     "million: rows on the GPU. 'floor' is squared distances by one product, exp and a float32 product a block, with "
-    "the sum in float64; 'sums' is H, h and n of all rows; 'given' a whole fit with width and ridge given, 'default' one "
-    "with everything chosen. ten_million: float32 rows in host memory; 'floor' is features and the whole product, "
-    "'float64' the same fit of some rows in float64 with the width, ridge and centres that float32 chose. mnist: pixels "
-    "divided by 255, every row a centre, exact leave-one-out for each ridge tried. Medians of repeats after one call "
-    "that does not count, except where a fit takes many seconds."
+    "the sum in float64; 'sums' is H, h and n of all rows; 'given' a whole fit with width and ridge given, 'default' "
+    "one with everything chosen. ten_million: float32 rows in host memory; 'floor' is features and the whole product, "
+    "'precision' a fit of some rows in float32 and in float64, with the width, ridge and centres of the model of all "
+    "rows. mnist: pixels divided by 255, every row a centre, exact leave-one-out for each ridge tried. Medians of "
+    "repeats after one call that does not count, except where a fit takes many seconds."
 )
 BLOCK = 131_072
 
@@ -106,8 +106,9 @@ def ten_million(torch, rows: int, sample: int, centers: int) -> dict:
 
 
 def precision(X, y, X_test, y_test, model, options: dict) -> dict:
-    """The same fit in float32 and in float64."""
-    given = options | {"width": model.width_, "ridge": model.ridge_, "centers": model.centers_}
+    """The same fit in float32 and in float64: scaling, width, ridge and centres as the model of all rows has them."""
+    given = options | {"width": model.width_, "ridge": model.ridge_, "centers": model.basis_.centers, "scaling": None}
+    X, X_test = model.scaling_(X), model.scaling_(X_test)
     found, proba = {"rows": len(X)}, {}
     for dtype in (np.float32, np.float64):
         name = np.dtype(dtype).name

@@ -73,6 +73,10 @@ class Basis:
         """What the features of one row of X take."""
         return np.result_type(X.dtype, np.float32).itemsize * self.n_centers
 
+    def sent(self, X):
+        """Rows where features are computed: here."""
+        return X
+
     def running_moments(self, k: int, before: Moments | None = None) -> Any:
         """Sums to which parts of the rows are added: of none yet, or of those that came before."""
         return Moments.zeros(self.n_centers, k) if before is None else before
@@ -126,6 +130,7 @@ class MomentsOf(Statistic):
         return self.basis.running_moments(len(self.encoding.classes))
 
     def add(self, total, chunk):
+        chunk = chunk._replace(X=self.basis.sent(chunk.X))
         for part in self.encoding.parts(chunk, self.basis.row_bytes(chunk.X), self.basis.block_bytes):
             total = self.basis.add_part(total, part)
         return total

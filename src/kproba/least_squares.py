@@ -113,6 +113,11 @@ class LeastSquares:
     has_cheap_loo = True
 
     @property
+    def has_all_loo(self) -> bool:
+        """The dual form has the leverages of all rows whether they are asked for or not."""
+        return self._is_dual
+
+    @property
     def total_weight(self) -> float:
         return self.rows.total_weight if self.given is None else self.given.n
 

@@ -238,7 +238,7 @@ class Search:
         Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some. Where
         these cost too much, a part of the rows is held out.
         """
-        judged = judged_rows(problem.rows, self.seed)
+        judged = None if getattr(problem, "has_all_loo", False) else judged_rows(problem.rows, self.seed)
         apart = np.flatnonzero(stratified_folds(problem.rows, HELD_OUT_PART, self.seed) == 0)
         judged = judged if problem.has_cheap_loo else apart
         rows = problem.rows if judged is None else problem.rows.take(judged)

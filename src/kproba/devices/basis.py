@@ -42,7 +42,7 @@ class DeviceBasis(Basis):
     def __call__(self, X):
         if not self.kernel.runs_on_devices:
             return self.device.put(self.here(self.device.get(X) if is_tensor(X) else X))
-        X = X if is_tensor(X) else self.device.put(X)
+        X = self.sent(X)
         return self.kernel.on_device(self.device, X, self._centers_like(X))
 
     def gram_there(self):
@@ -73,7 +73,10 @@ class DeviceBasis(Basis):
         return sweep(self.batches(rows), self.running_moments(rows.n_targets), add).here()
 
     def row_bytes(self, X) -> int:
-        return 8 * self.n_centers
+        return (4 if str(X.dtype).endswith("float32") else 8) * self.n_centers
+
+    def sent(self, X):
+        return X if is_tensor(X) else self.device.put(X)
 
     def running_moments(self, k: int, before: Moments | None = None) -> DeviceMoments:
         return DeviceMoments(self.device, self.n_centers, k, before)

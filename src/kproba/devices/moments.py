@@ -16,7 +16,7 @@ from ..moments import Moments
 from .device import Device
 
 #: From so many centres on, H is made in so many strips that end at the diagonal: nearly half of it need not be made.
-MANY_CENTERS, STRIPS = 2048, 8
+MANY_CENTERS, STRIPS = 2048, 16
 
 
 class DeviceMoments:
