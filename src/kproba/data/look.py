@@ -143,7 +143,7 @@ class _Sample:
         first, group = order[is_new], np.cumsum(is_new) - 1
         weight = np.bincount(group, self.weight[order])
         rank, y = self.rank[first], self.y[first]
-        distinct = np.unique(rank)
+        distinct = rank[np.append(True, np.diff(rank) > 0)[: len(rank)]]  # they are in order already
         threshold = distinct[size - 1] if len(distinct) > size else self.threshold
         kept = _first_of_each(y, rank, CLASS_ROWS) | (True if threshold is None else rank <= threshold)
         return _Sample(self.X[first[kept]], y[kept], weight[kept], rank[kept], threshold)
