@@ -21,14 +21,14 @@ from kproba.all_rows import AllRows
 from . import many_rows, results
 
 ROWS, CENTERS, WORKERS = 5_000_000, 500, 2
-QUICK_ROWS, QUICK_CENTERS = 200_000, 50
+QUICK_ROWS, QUICK_CENTERS = 120_000, 50
 NOTE = (
     "The same rows in partitions of 50,000: on the cluster they are generated on the workers and persisted there, one "
-    "process has them as an array in memory, so that neither reads. Each worker has one thread, the one process as many "
-    "threads as there are workers, for BLAS and for features. Width and ridge given. Generating the rows and starting "
-    "the cluster are not timed. Medians of the repeats after a small fit that does not count. Then a worker is killed "
-    "by SIGKILL when half of the time of the sums has passed; Dask starts another one and generates the lost partitions "
-    "anew, which is timed."
+    "process has them as an array in memory, so that neither reads. Each worker has one thread, the one process as "
+    "many threads as there are workers, for BLAS and for features. Width and ridge given. Generating the rows and "
+    "starting the cluster are not timed. Medians of the repeats after a small fit that does not count. Then a worker "
+    "is killed by SIGKILL when half of the time of the sums has passed; Dask starts another one and generates the "
+    "lost partitions anew, which is timed."
 )
 
 
@@ -67,9 +67,12 @@ def repeated_fits(task: dict, n_jobs: int, X, y) -> dict:
 
 def on_cluster(task: dict) -> dict:
     """Fits of the rows on a cluster, the last one while a worker dies."""
+    import dask
     import distributed
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would tell at length of the worker we kill
+    # workers too would tell at length of the one we kill
+    dask.config.set({"distributed.logging.distributed": "critical"})
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     options = {"n_workers": task["threads"], "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -121,7 +124,7 @@ def largest_difference(paths) -> float:
 def measure(args, work: Path) -> dict:
     coefs = {name: str(work / f"{name}.npy") for name in ("one", "cluster", "killed")}
     task = {"rows": args.rows, "centers": args.centers, "link": args.link, "repeats": args.repeats}
-    task |= {"small_rows": min(args.rows, 100_000), "killed_coef": coefs["killed"]}
+    task |= {"small_rows": min(args.rows, 60_000), "killed_coef": coefs["killed"]}
 
     def run(what: str, coef: str) -> dict:
         return many_rows.in_fresh_process("cluster", task | {"what": what, "coef": coef}, args.threads)

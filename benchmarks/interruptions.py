@@ -1,4 +1,4 @@
-"""A fit with a checkpoint, killed three times and finished, beside one that was left alone -> results/interruptions.json."""
+"""A fit that is killed three times and goes on, beside one that is left alone -> results/interruptions.json."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ROWS, CENTERS, KILLS = 2_000_000, 1000, 3
 QUICK_ROWS, QUICK_CENTERS = 200_000, 100
 NOTE = (
     "Fresh processes; width and ridge given, link='clip'. A process is killed by SIGKILL when its sums have come to a "
-    "row that was drawn at random, by the pace of the fit that was left alone; the next one goes on from the checkpoint, "
-    "which is written every so many seconds. Seconds are those from the beginning of fit to its end or to the kill; the "
-    "start of a process is left out. Lost: seconds of all processes beyond those of the fit that was left alone. "
-    "Repeated: rows that were looked at or summed again, over all rows."
+    "row that was drawn at random, by the pace of the fit that was left alone; the next one goes on from the "
+    "checkpoint, which is written every so many seconds. Seconds are those from the beginning of fit to its end or to "
+    "the kill; the start of a process is left out. Lost: seconds of all processes beyond those of the fit that was "
+    "left alone. Repeated: rows that were looked at or summed again, over all rows."
 )
 
 
@@ -119,7 +119,11 @@ def attempt(task: dict, threads: int, kill_row: float = math.inf, rows_per_secon
 def work_done(notes: list[Note]) -> dict:
     """Rows that were looked at, rows between which sums were made, and seconds until the end or else until now."""
     sums = [note.row for note in notes if note.what == "sums"]
-    rows = {"look_rows": sum(note.n_rows for note in notes if note.what == "look"), "from_row": sums[0], "to_row": sums[-1]}
+    rows = {
+        "look_rows": sum(note.n_rows for note in notes if note.what == "look"),
+        "from_row": sums[0],
+        "to_row": sums[-1],
+    }
     end = notes[-1].moment if notes[-1].what == "end" else time.time()
     return rows | {"seconds": end - notes[0].moment}
 
@@ -137,7 +141,10 @@ def measure(folder: Path, work: Path, args) -> dict:
         return {"folder": str(folder), "centers": args.centers, "every": args.every, **paths}
 
     alone = attempt(task("alone", False), args.threads)["seconds"]
-    watched, rows_per_second = attempt(task("watched", True), args.threads)["seconds"], pace(notes_of(work / "watched.txt"))
+    watched, rows_per_second = (
+        attempt(task("watched", True), args.threads)["seconds"],
+        pace(notes_of(work / "watched.txt")),
+    )
     moments = np.sort(np.random.default_rng(args.seed).uniform(0, args.rows, args.kills))
     killed_fit = task("killed", True)
     attempts = [attempt(killed_fit, args.threads, row, rows_per_second) for row in moments]

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 from scipy.linalg import blas
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
@@ -20,18 +19,19 @@ from . import many_rows, results
 from .fit_floor import features
 
 ROWS, CENTERS = 10_000_000, 1000
-QUICK_ROWS, QUICK_CENTERS = 120_000, 100
+QUICK_ROWS, QUICK_CENTERS = 60_000, 50
 MODES = {"width and ridge given": many_rows.GIVEN, "default": {"random_state": 0}}
 #: Batches of the bare products that stand for those of all rows, and the bytes of the features of each.
 BATCHES, BATCH_BYTES, TILE_BYTES = 20, 32 << 20, 1 << 20
 GIB = 1 << 30
 NOTE = (
-    "Every fit and every part of the floor in a fresh process with the same threads. Floor: reading all files once with "
-    "pyarrow into float32 arrays, and features (distances by one product, exp) and ΦᵀΦ in float32 of batches of 32 MiB, "
-    "measured on 20 of them and scaled to all rows. The fit reads twice: a look at all rows, and the sums. Features of "
-    "the floor are computed in tiles of 1 MiB on all threads. Files were written just before, so they come from the "
-    "page cache; they are read and not mapped, so that resident memory holds no page of theirs. peak_bytes is the "
-    "largest resident memory of the whole process, before_bytes that right before the fit, imports included."
+    "Every fit and every part of the floor in a fresh process with the same threads. Floor: reading all files once "
+    "with pyarrow into float32 arrays, and features (distances by one product, exp) and ΦᵀΦ in float32 of batches of "
+    "32 MiB, measured on 20 of them and scaled to all rows. The fit reads twice: a look at all rows, and the sums. "
+    "Features of the floor are computed in tiles of 1 MiB on all threads. Files were written just before, so they "
+    "come from the page cache; they are read and not mapped, so that resident memory holds no page of theirs. "
+    "peak_bytes is the largest resident memory of the whole process, before_bytes that right before the fit, imports "
+    "included."
 )
 
 
@@ -45,6 +45,7 @@ def fit(task: dict) -> dict:
 
 def read(task: dict) -> dict:
     """All files into arrays, a batch at a time."""
+    import pyarrow.parquet as pq
 
     def once():
         for path in sorted(Path(task["folder"]).glob("*.parquet")):
@@ -118,7 +119,11 @@ def against_floor(cells: dict, modes, rows: int) -> dict:
     for mode in modes:
         cell = cells[mode]
         floor = cells["reading"]["seconds"] + cells[f"products, {cell['kernel']}"]["seconds"]
-        shares = {"floor_seconds": floor, "over_floor": cell["seconds"] / floor, "rows_per_second": rows / cell["seconds"]}
+        shares = {
+            "floor_seconds": floor,
+            "over_floor": cell["seconds"] / floor,
+            "rows_per_second": rows / cell["seconds"],
+        }
         out[mode] = cell | shares | {"peak_gib": cell["peak_bytes"] / GIB}
     return cells | out
 

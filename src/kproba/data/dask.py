@@ -107,7 +107,8 @@ def _groups(keys: list, X) -> list[list[int]]:
     sums depends on where the partitions are when they begin.
     """
     threads, holder = _cluster(X)
-    groups, places = [[k] for k, key in enumerate(keys) if key not in holder], {}
+    groups = [[k] for k, key in enumerate(keys) if key not in holder]
+    places: dict[str, list[int]] = {}
     for number, key in enumerate(keys):
         if key in holder:
             places.setdefault(holder[key], []).append(number)

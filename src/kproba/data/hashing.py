@@ -44,7 +44,7 @@ def row_keys(X) -> np.ndarray:
     n, d = X.shape
     odd, step = _column_multipliers(d), max(1, _TILE // max(1, d))
     keys = np.empty(n, dtype=np.uint64)
-    # one pair of buffers for all tiles: memory that is asked for and given back a tile at a time costs more than hashing
+    # one pair of buffers for all tiles: to ask for memory and give it back every time costs more than to hash
     values, spare = np.empty((min(step, n), d)), np.empty((min(step, n), d), dtype=np.uint64)
     for start in range(0, n, step):
         size = min(step, n - start)
