@@ -20,10 +20,10 @@ NOTE = (
 )
 
 
-def features(X, Z, width):
+def features(X, Z, width, out=None):
     """exp(−‖x − z‖²/2σ²) with as few passes over the memory as NumPy allows."""
     scale = X.dtype.type(1.0 / width**2)
-    phi = (X * scale) @ Z.T
+    phi = np.matmul(X * scale, Z.T, out=out)
     phi -= (np.einsum("ij,ij->i", X, X) * (scale / 2))[:, None]
     phi -= np.einsum("ij,ij->i", Z, Z) * (scale / 2)
     return np.exp(phi, out=phi)

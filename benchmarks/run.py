@@ -24,6 +24,10 @@ MODULES = {
     "surface_floor": "surface_floor",
     "surface_centers": "surface_centers",
     "centers": "centers",
+    "interruptions": "interruptions",
+    "cluster": "cluster",
+    "scaling": "scaling",
+    "out_of_core": "out_of_core",
     "quality": "tables_quality",
     "letter": "letter",
 }

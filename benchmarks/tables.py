@@ -14,7 +14,7 @@ from . import results, rivals
 from .tables_quality import table as means_table
 
 EXPERIMENTS = results.ROOT / "experiments" / "results"
-PAGES = ("README.md", "docs/benchmarks.md", "docs/klr.md", "docs/ivm.md", "docs/surface.md")
+PAGES = ("README.md", "docs/benchmarks.md", "docs/klr.md", "docs/ivm.md", "docs/surface.md", "docs/scale.md")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
@@ -289,7 +289,76 @@ def surface_centers(payload: dict) -> str:
     return markdown(["log-loss", *(f"r = {r:,}" for r in payload["centers"])], rows)
 
 
+def out_of_core(payload: dict) -> str:
+    """One row a fit, then the parts of the floor."""
+    rows, shape = [], f"{payload['rows']:,} × {payload['columns']} rows, {payload['centers']:,} centres"
+    for name, cell in payload["cells"].items():
+        if name not in payload["modes"]:
+            rows.append([f"floor: {name}", _seconds(cell["seconds"]), *["—"] * 5])
+            continue
+        memory = [f"{cell[key] / 2**20:,.0f}" for key in ("peak_bytes", "growth_bytes")]
+        loss = f"{cell['log_loss']:.4f} ({cell['bayes_log_loss']:.4f})"
+        speed = [f"{cell['over_floor']:.2f}", f"{cell['rows_per_second']:,.0f}"]
+        rows.append([f"LSPC, {name}", _seconds(cell["seconds"]), *speed, *memory, loss])
+    header = ["seconds", "over the floor", "rows a second", "peak, MiB", "of which the fit", "log-loss (best possible)"]
+    return markdown([shape, *header], rows)
+
+
+def scaling(payload: dict) -> str:
+    """One row a size; the last row of each part has the exponents."""
+    rows = []
+    for key, slope in payload["exponents"].items():
+        axis, what = key.split("/")
+        for name, cell in payload["cells"].items():
+            if name.startswith(f"{key}/"):
+                size, memory = int(name.rsplit("/", 1)[1]), cell["growth_bytes"] / 2**20
+                rows.append(
+                    [f"{_SCALED.get(what, what)}, {size:,} {axis}", _seconds(cell["seconds"]), f"{memory:,.0f}"]
+                )
+        letter = "n" if axis == "rows" else "b"
+        powers = ["—" if slope[k] is None else f"{letter}^{slope[k]:.2f}" for k in ("seconds", "growth")]
+        rows.append([f"*{_SCALED.get(what, what)}: growth*", *powers])
+    return markdown(["", "seconds", "memory above that before, MiB"], rows)
+
+
+_SCALED = {"clip": 'fit, link="clip"', "auto": "fit, default link"}
+
+
+def cluster(payload: dict) -> str:
+    """One row a way to compute the same sums."""
+    differences = payload["differences"]
+    off = {"cluster": "cluster and one process", "cluster, a worker killed": "a worker killed and undisturbed"}
+    rows = []
+    for name, seconds in payload["seconds"].items():
+        found = f"{differences[off[name]]:.1e}" if name in off else "—"
+        rows.append([name, _seconds(seconds), f"{payload['ratios'][name]:.2f}", found])
+    shape = (
+        f"{payload['rows']:,} × {payload['columns']} rows, {payload['centers']:,} centres, {payload['workers']} cores"
+    )
+    return markdown([shape, "seconds", "over one process", "coefficients differ by"], rows)
+
+
+def interruptions(payload: dict) -> str:
+    """What three kills cost."""
+    seconds = payload["seconds"]
+    rows = [
+        ["fit without a checkpoint, s", _seconds(seconds["no checkpoint"])],
+        [f"fit with one every {payload['every_seconds']:g} s, s", _seconds(seconds["checkpoint"])],
+        [f"killed {payload['kills']} times and finished, s", _seconds(seconds["killed"])],
+        ["rows summed again", f"{100 * payload['sums_repeated']:.0f} %"],
+        ["rows looked at again", f"{100 * payload['look_repeated']:.0f} %"],
+        ["coefficients differ by", f"{payload['largest_difference']:g}"],
+        ["checkpoint on disk, MiB", f"{payload['checkpoint_bytes'] / 2**20:.1f}"],
+    ]
+    shape = f"{payload['rows']:,} × {payload['columns']} rows, {payload['centers']:,} centres"
+    return markdown([shape, "measured"], rows)
+
+
 TABLES = (
+    out_of_core,
+    scaling,
+    cluster,
+    interruptions,
     skc_2013,
     skc_2013_times,
     skc_2013_sizes,

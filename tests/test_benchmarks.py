@@ -13,9 +13,21 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import results, rivals, tables, tables_quality
+from benchmarks import interruptions, many_rows, results, rivals, scaling, tables, tables_quality
 
-MODULES = ("tables_quality", "letter", "fit_floor", "predict_floor", "memory", "centers", "run", "tables")
+from kproba import open_rows
+
+MODULES = (
+    "tables_quality",
+    "letter",
+    "fit_floor",
+    "predict_floor",
+    "memory",
+    "centers",
+    "run",
+    "tables",
+    "out_of_core",
+)
 
 
 def quality_payload() -> dict:
@@ -159,6 +171,43 @@ SMALL_RUNS = {
     "surface_centers": ["--sets", "pima", "--centers", "5", "20", "--seeds", "1"],
     "family": ["--sets", "pima", "letter", "--repeats", "1"],
 }
+
+
+MANY_ROWS = ("out_of_core", "scaling", "cluster", "interruptions")
+
+
+@pytest.mark.parametrize("name", MANY_ROWS)
+def test_quick_run_of_many_rows_writes_what_its_table_shows(name, tmp_path):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("distributed")
+    threads = "2" if name == "cluster" else "1"  # which are workers there; threads of BLAS crawl beside other tests
+    import_module(f"benchmarks.{name}").main(["--quick", "--threads", threads, "--out", str(tmp_path)])
+    rendered = tables.render(f"<!-- table: {name} -->\n<!-- /table -->", tmp_path)
+    assert rendered.count("\n|") > 3
+    if name == "interruptions":
+        assert results.read(name, tmp_path)["identical"]
+    if name == "cluster":
+        assert results.read(name, tmp_path)["differences"]["a worker killed and undisturbed"] < 1e-8
+
+
+def test_blocks_of_rows_depend_on_their_number_alone(tmp_path):
+    pytest.importorskip("pyarrow")
+    with many_rows.generated_files(60_000, tmp_path) as folder:
+        (chunk,) = open_rows(folder, target="label").chunks()
+    expected = [many_rows.block(0), many_rows.block(1, 10_000)]
+    np.testing.assert_array_equal(chunk.X, np.concatenate([X for X, _ in expected]))
+    np.testing.assert_array_equal(chunk.y, np.concatenate([y for _, y in expected]))
+    assert [path.name for path in tmp_path.iterdir()] == ["rows-60000"]
+
+
+def test_exponent_is_the_slope_of_the_logarithms():
+    assert scaling.exponent([1, 10, 100], [5.0, 500.0, 50_000.0]) == pytest.approx(2.0)
+    assert scaling.exponent([7], [1.0]) is None
+
+
+def test_rows_summed_again_are_those_between_the_checkpoint_and_the_kill():
+    attempts = [{"from_row": 0, "to_row": 40}, {"from_row": 30, "to_row": 70}, {"from_row": 70, "to_row": 100}]
+    assert interruptions.repeated(attempts, [45.0, 60.0]) == 15.0
 
 
 @pytest.mark.parametrize("name", SMALL_RUNS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kproba import LSPC, SurfaceKernelClassifier
+from kproba.data.dask import GROUPS, DaskSource, _groups
 from kproba.estimators import _sources
 
 distributed = pytest.importorskip("distributed")
@@ -43,6 +44,22 @@ def test_same_model_on_a_cluster(cluster, rows, make):
     one = make(random_state=0).fit(X, y)
     other = make(random_state=0).fit(da.from_array(X, chunks=500), da.from_array(y, chunks=500))
     np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-8)
+
+
+def test_partitions_in_memory_of_a_worker_share_totals_and_give_the_same_model(cluster, rows):
+    X, y = rows
+    held = cluster.persist([da.from_array(X, chunks=100), da.from_array(y, chunks=100)])
+    distributed.wait(held)
+    source = DaskSource(*held)
+    groups = _groups([part.key for part in source._parts], held[0])
+    assert sorted(number for group in groups for number in group) == list(range(60))
+    assert len(groups) <= 2 * GROUPS
+    holder = cluster.who_has(distributed.futures_of(held[0]))
+    for group in groups:
+        assert len({holder[source._parts[number].key] for number in group}) == 1
+    model = LSPC(kernel="gaussian", width=1.0, ridge=1e-3, centers=100, random_state=0)
+    expected = model.fit(X, y).coef_.copy()
+    np.testing.assert_allclose(model.fit(*held).coef_, expected, atol=1e-8)
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, rows):

@@ -48,8 +48,10 @@ class Checkpoint:
 
     def finish(self) -> None:
         """The model is fitted: the sums have served."""
-        for path in (*self.folder.glob("sums-*.npz"), self.folder / "seed.json"):
-            path.unlink(missing_ok=True)
+        # a process that was killed while it wrote has left a temporary file
+        for pattern in ("sums-*.npz", ".sums-*", "seed.json", ".seed.json-*"):
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
 
     def is_time(self) -> bool:
         return time.monotonic() - self._last >= self.every

@@ -9,6 +9,9 @@ import numpy as np
 
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
 
+#: Totals that every thread of a cluster makes of the partitions it holds: more of them share the work more evenly.
+GROUPS = 4
+
 
 def is_dask(X) -> bool:
     """Whether X is a Dask collection, without importing Dask."""
@@ -25,7 +28,7 @@ class DaskSource(Source):
         self.n_features, self.dtype = int(X.shape[1]), np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         known = not np.isnan(X.shape[0])
         self.n_rows = int(X.shape[0]) if known else None
-        self._parts = [part for (part,) in X.to_delayed()]
+        self._rows, self._parts = X, [part for (part,) in X.to_delayed()]
         self._y = self._beside(y, "y", X)
         self._weight = self._beside(weight, "sample_weight", X)
 
@@ -47,16 +50,16 @@ class DaskSource(Source):
         return list(values.to_delayed())
 
     def reduce(self, statistic) -> Any:
-        """The sum of the statistic over all rows, added as a tree where the partitions are."""
+        """The sum of the statistic over all rows: partitions where they are, and their totals added as a tree."""
         import dask
 
         shipped = dask.delayed(statistic, pure=False)
-        part_total = dask.delayed(_part_total, pure=False)
+        group_total, add = (dask.delayed(f, pure=False) for f in (_group_total, _sum))
+        triples = list(zip(self._parts, self._y, self._weight))
         totals = [
-            part_total(shipped, *triple, self.name, self.chunk_rows)
-            for triple in zip(self._parts, self._y, self._weight)
+            group_total(shipped, [triples[k] for k in group], self.name, self.chunk_rows)
+            for group in _groups([part.key for part in self._parts], self._rows)
         ]
-        add = dask.delayed(_sum, pure=False)
         while len(totals) > 1:
             totals = [add(totals[k : k + 2]) for k in range(0, len(totals), 2)]
         (total,) = dask.compute(totals[0])
@@ -97,11 +100,42 @@ def _pieces(X, y, weight, rows: int, start: int = 0) -> Iterator[Chunk]:
         yield Chunk(piece, None if y is None else y[part], None if weight is None else weight[part], start + k)
 
 
-def _part_total(statistic, X, y, weight, name: str, rows: int):
-    """What runs on a worker: the statistic of one partition."""
+def _groups(keys: list, X) -> list[list[int]]:
+    """Numbers of the partitions that have one total: some of those in the memory of one worker, else each its own.
+
+    A total for every partition costs more to make, to keep and to move than the rows of a small one. The order of the
+    sums depends on where the partitions are when they begin.
+    """
+    threads, holder = _cluster(X)
+    groups = [[k] for k, key in enumerate(keys) if key not in holder]
+    places: dict[str, list[int]] = {}
+    for number, key in enumerate(keys):
+        if key in holder:
+            places.setdefault(holder[key], []).append(number)
+    for place, numbers in places.items():
+        n_groups = min(len(numbers), GROUPS * threads.get(place, 1))
+        groups += [part.tolist() for part in np.array_split(numbers, n_groups)]
+    return groups
+
+
+def _cluster(X) -> tuple[dict, dict]:
+    """Threads of every worker, and the worker that holds each partition in its memory; nothing without a cluster."""
+    try:
+        from distributed import futures_of, get_client
+
+        client = get_client()
+    except (ImportError, ValueError):
+        return {}, {}
+    held = client.who_has(futures_of(X))
+    return client.nthreads(), {key: min(workers) for key, workers in held.items() if workers}
+
+
+def _group_total(statistic, triples, name: str, rows: int):
+    """What runs on a worker: the statistic of some partitions."""
     total = statistic.zero()
-    for chunk in _pieces(np.asarray(X), y, weight, rows):
-        total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
+    for X, y, weight in triples:
+        for chunk in _pieces(np.asarray(X), y, weight, rows):
+            total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
     return statistic.finish(total)
 
 

@@ -14,17 +14,23 @@ from ..devices.device import Device, is_tensor
 
 _C1, _C2, _GOLDEN = (np.uint64(c) for c in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15))
 _SHIFT = np.uint64(33)
-_CHUNK = 1 << 16
+#: Values that are hashed at a time: they and their copy stay in a core's cache.
+_TILE = 1 << 15
 
 
 def mix(bits: np.ndarray) -> np.ndarray:
     """The 64-bit finaliser of MurmurHash3: a bijection that keeps 0 at 0."""
-    bits = bits ^ (bits >> _SHIFT)
-    bits = bits * _C1
-    bits ^= bits >> _SHIFT
-    bits *= _C2
-    bits ^= bits >> _SHIFT
+    bits = bits.copy()
+    _mix_in_place(bits, np.empty_like(bits))
     return bits
+
+
+def _mix_in_place(bits: np.ndarray, spare: np.ndarray) -> None:
+    for factor in (_C1, _C2, None):
+        np.right_shift(bits, _SHIFT, out=spare)
+        bits ^= spare
+        if factor is not None:
+            bits *= factor
 
 
 def row_keys(X) -> np.ndarray:
@@ -39,11 +45,19 @@ def row_keys(X) -> np.ndarray:
         return _sparse_row_keys(X)
     if is_tensor(X):
         return _tensor_row_keys(Device.of(X), X)
-    odd = _column_multipliers(X.shape[1])
-    keys = np.empty(X.shape[0], dtype=np.uint64)
-    for start in range(0, X.shape[0], _CHUNK):
-        rows = slice(start, start + _CHUNK)
-        keys[rows] = (mix(_bits(X[rows])) * odd).sum(axis=1, dtype=np.uint64)
+    n, d = X.shape
+    odd, step = _column_multipliers(d), max(1, _TILE // max(1, d))
+    keys = np.empty(n, dtype=np.uint64)
+    # one pair of buffers for all tiles: to ask for memory and give it back every time costs more than to hash
+    values, spare = np.empty((min(step, n), d)), np.empty((min(step, n), d), dtype=np.uint64)
+    for start in range(0, n, step):
+        size = min(step, n - start)
+        np.copyto(values[:size], X[start : start + size], casting="unsafe")
+        values[:size] += 0.0  # turns −0 into +0
+        bits = values[:size].view(np.uint64)
+        _mix_in_place(bits, spare[:size])
+        bits *= odd
+        bits.sum(axis=1, dtype=np.uint64, out=keys[start : start + size])
     return mix(keys)
 
 

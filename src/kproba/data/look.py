@@ -50,7 +50,7 @@ class Look:
             self.label_weight[label] = self.label_weight.get(label, 0.0) + float(total)
         threshold = None if self.sample is None else self.sample.threshold
         keys = row_keys(chunk.X if device is None else device.put(chunk.X))
-        part = _Sample.of(chunk.X, keys, y, weight, self.seed, threshold)
+        part = _Sample.of(chunk.X, keys, y, weight, self.seed, self.size, threshold)
         self.sample = part if self.sample is None else self.sample + part
         self._count(chunk.n_rows, [chunk])
         if len(self.sample.rank) > 2 * self.size:
@@ -119,9 +119,10 @@ class _Sample:
     threshold: np.uint64 | None = None
 
     @classmethod
-    def of(cls, X, keys, y, weight, seed: int, threshold) -> _Sample:
+    def of(cls, X, keys, y, weight, seed: int, size: int, threshold) -> _Sample:
         """Rows of positive weight; once there is a threshold, those behind it only as far as their class needs them."""
         rank, kept = ranking(keys, seed), weight > 0
+        threshold = _first_threshold(rank[kept], size) if threshold is None else threshold
         if threshold is not None:
             kept &= (rank <= threshold) | _first_of_each(y, rank, CLASS_ROWS)
         X = Device.of(X).take(X, np.flatnonzero(kept)) if is_tensor(X) else X[kept]
@@ -146,10 +147,18 @@ class _Sample:
         first, group = order[is_new], np.cumsum(is_new) - 1
         weight = np.bincount(group, self.weight[order])
         rank, y = self.rank[first], self.y[first]
-        distinct = np.unique(rank)
+        distinct = rank[np.append(True, np.diff(rank) > 0)[: len(rank)]]  # they are in order already
         threshold = distinct[size - 1] if len(distinct) > size else self.threshold
         kept = _first_of_each(y, rank, CLASS_ROWS) | (True if threshold is None else rank <= threshold)
         return _Sample(self.X[first[kept]], y[kept], weight[kept], rank[kept], threshold)
+
+
+def _first_threshold(rank: np.ndarray, size: int) -> np.uint64 | None:
+    """A rank that is sure to have ``size`` distinct rows before it, where there are many more: the rest need no look."""
+    if len(rank) <= 4 * size:
+        return None
+    first = np.partition(rank, 2 * size)[: 2 * size]
+    return first.max() if len(np.unique(first)) >= size else None
 
 
 def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:

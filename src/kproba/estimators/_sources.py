@@ -91,7 +91,7 @@ class SourceClassifier(KernelClassifier):
 
     def _tensor_source(self, X, y, sample_weight) -> TensorSource | None:
         """Rows of a tensor stay where they are; None for several tags a row."""
-        labels = encode_labels(y)[1]
+        labels = np.asarray(y) if _are_plain(y) else encode_labels(y)[1]
         check_lengths(X, labels)
         weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
         return None if labels.ndim == 2 else TensorSource(X, column_or_1d(y), weight)
@@ -116,7 +116,7 @@ class SourceClassifier(KernelClassifier):
     def _in_memory_source(self, X, y, sample_weight, wanted: bool) -> ArraySource | None:
         """Checked rows as a source; None for several tags a row, which have to be in memory."""
         is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
-        labels = column_or_1d(y, warn=True) if wanted and is_single else encode_labels(y)[1]
+        labels = column_or_1d(y, warn=True) if (wanted and is_single) or _are_plain(y) else encode_labels(y)[1]
         if labels.ndim == 2 or sparse.issparse(X):
             if wanted:
                 raise ValueError("partial_fit, classes and checkpoint are for dense rows with one label each.")
@@ -164,3 +164,8 @@ class SourceClassifier(KernelClassifier):
         """Refuse what needs all rows in memory."""
         if self._is_precomputed:
             raise ValueError("kernel='precomputed' needs an array; a source of rows has no kernel matrix.")
+
+
+def _are_plain(y) -> bool:
+    """Whether y holds one whole number, truth value or word a row: labels that a pass can check as it goes."""
+    return isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
