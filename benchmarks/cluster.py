@@ -23,7 +23,7 @@ from . import many_rows, results
 ROWS, CENTERS, WORKERS = 5_000_000, 500, 2
 QUICK_ROWS, QUICK_CENTERS = 120_000, 50
 NOTE = (
-    "The same rows in partitions of 50,000: on the cluster they are generated on the workers and persisted there, one "
+    "The same rows in float64 and in partitions of 50,000: on the cluster they are generated on the workers and persisted there, one "
     "process has them as an array in memory, so that neither reads. Each worker has one thread, the one process as "
     "many threads as there are workers, for BLAS and for features. Width and ridge given. Generating the rows and "
     "starting the cluster are not timed. Medians of the repeats after a small fit that does not count. Then a worker "
@@ -42,15 +42,16 @@ def partitions(n_rows: int):
     import dask.array as da
 
     sizes = many_rows.block_sizes(n_rows)
-    both = [dask.delayed(many_rows.block, nout=2)(number, size) for number, size in enumerate(sizes)]
-    X = [da.from_delayed(pair[0], (size, many_rows.COLUMNS), np.float32) for pair, size in zip(both, sizes)]
+    both = [dask.delayed(many_rows.block, nout=2)(number, size, np.float64) for number, size in enumerate(sizes)]
+    X = [da.from_delayed(pair[0], (size, many_rows.COLUMNS), np.float64) for pair, size in zip(both, sizes)]
     y = [da.from_delayed(pair[1], (size,), np.int64) for pair, size in zip(both, sizes)]
     return da.concatenate(X), da.concatenate(y)
 
 
 def one_process(task: dict) -> dict:
     """Fits of the same rows as an array."""
-    blocks = [many_rows.block(number, size) for number, size in enumerate(many_rows.block_sizes(task["rows"]))]
+    sizes = many_rows.block_sizes(task["rows"])
+    blocks = [many_rows.block(number, size, np.float64) for number, size in enumerate(sizes)]
     X, y = (np.concatenate(parts) for parts in zip(*blocks))
     del blocks
     return repeated_fits(task, task["threads"], X, y)

@@ -42,10 +42,10 @@ def drawn(number: int, n_rows: int = BLOCK_ROWS) -> Toy:
     return clouds_2013(n_rows, d=COLUMNS, spread=SPREAD, random_state=number)
 
 
-def block(number: int, n_rows: int = BLOCK_ROWS) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs in float32 and labels of a block."""
+def block(number: int, n_rows: int = BLOCK_ROWS, dtype=np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and labels of a block."""
     toy = drawn(number, n_rows)
-    return toy.X.astype(np.float32), toy.y
+    return toy.X.astype(dtype), toy.y
 
 
 def block_sizes(n_rows: int) -> list[int]:

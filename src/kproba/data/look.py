@@ -154,7 +154,7 @@ class _Sample:
 
 
 def _first_threshold(rank: np.ndarray, size: int) -> np.uint64 | None:
-    """A rank that is sure to have ``size`` distinct rows before it, where there are many more: the rest need no look."""
+    """A rank that has ``size`` distinct rows before it, where there are many more: the rest need no look."""
     if len(rank) <= 4 * size:
         return None
     first = np.partition(rank, 2 * size)[: 2 * size]
