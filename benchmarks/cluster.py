@@ -23,7 +23,7 @@ from . import many_rows, results
 ROWS, CENTERS, WORKERS = 5_000_000, 500, 2
 QUICK_ROWS, QUICK_CENTERS = 120_000, 50
 NOTE = (
-    "The same rows in float64 and in partitions of 50,000: on the cluster they are generated on the workers and persisted there, one "
+    "The same rows in float64, in partitions of 50,000: on the cluster they are made by workers and kept there, one "
     "process has them as an array in memory, so that neither reads. Each worker has one thread, the one process as "
     "many threads as there are workers, for BLAS and for features. Width and ridge given. Generating the rows and "
     "starting the cluster are not timed. Medians of the repeats after a small fit that does not count. Then a worker "
