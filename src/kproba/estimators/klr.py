@@ -52,11 +52,11 @@ class KernelLogisticRegression(SearchedClassifier):
     solver : {"auto", "newton", "lbfgs", "sgd"}, default="auto"
         Newton's method (2001 Eq. 5; its systems by conjugate gradients where they are large), limited-memory BFGS
         (2010 Sec. 3) or stochastic gradients (textbook Fig. 28.1), all from the least-squares solution. ``"auto"``
-        is ``"newton"``.
+        is ``"newton"``, the one for sources of rows: there a step is a pass over all rows, and its Hessian a sample's.
     tol : float, default=1e-4
         A fit has converged when less than this share of the objective is left to gain.
     max_iter : int, default=100
-        Newton or quasi-Newton steps, or passes of stochastic gradients, at most; then a warning says what to do.
+        Newton or quasi-Newton steps, or passes over all rows, at most; then a warning says what to do.
     selection : {"loo", "cv"}, default="loo"
         How candidates are compared: approximate leave-one-out, or cross-validation.
     folds : int, default=5
@@ -82,8 +82,8 @@ class KernelLogisticRegression(SearchedClassifier):
     centers_ : array (b, d), or column numbers for a precomputed kernel.
     coef_, intercept_ : arrays (b, n_classes) and (n_classes,); scores of a row sum to zero over the classes.
     loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row, to
-        first order.
-    n_iter_ : int: the steps of the solver.
+        first order. Above 50,000 rows only with ``loo=True``.
+    n_iter_ : int: the steps of the solver; from a source of rows, its passes.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
