@@ -64,14 +64,14 @@ class SampleNewton:
 
     def __init__(self, objective, start: Optimum):
         self.objective, self._factor = objective, start.factor
+        if objective.loss.n_columns == 1 or start.factor is None:
+            self._factor = objective.newton_factor(start.point)
 
     def at(self, X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """The solve for a right-hand side, with the Hessian at X: a factor for one column, products for several."""
-        point = self.objective.at(X)
+        """The solve for a right-hand side: one column by the factor at the start, several with the Hessian at X."""
         if self.objective.loss.n_columns == 1:
-            return self.objective.newton_factor(point).solve
-        if self._factor is None:
-            self._factor = self.objective.preconditioner(point)
+            return self._factor.solve
+        point = self.objective.at(X)
         share = LEFT[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
         return lambda G: conjugate_gradients(self.objective, point, self._factor, -G, 0.0, share)[0]
 
