@@ -68,7 +68,7 @@ def measure(X, labels, multiple: float) -> dict:
 
 def closed_form(problem: Likelihood, ridge: float) -> np.ndarray:
     (solution,) = problem.path([ridge], loo=False)
-    objective = problem._objective(ridge)
+    objective = problem.objective(ridge)
     X = objective.loss.columns(np.vstack([solution.coef(), solution.intercept]))
     return leave_one_out(objective, objective.at(X), np.arange(len(problem.rows)), step_flops=0)
 

@@ -127,8 +127,8 @@ class TestLeaveOneOut:
         """What is left for many rows: one Newton step, which misses little where the ridge is not too small."""
         X, y = classes(n=200, c=c, d=3, noise=1.0)
         problem = Likelihood(Rows.of(X, y, np.ones(200), c), Basis(Gaussian(2.0), X), tol=1e-9)
-        objective = problem._objective(2e-3)
-        point = problem._solve(objective, None).point
+        objective = problem.objective(2e-3)
+        point = problem.solve(objective).point
         closed, refitted = (left_out.leave_one_out(objective, point, np.arange(200), flops) for flops in (0, 1e12))
         assert log_loss(closed, y) == pytest.approx(log_loss(refitted, y), rel=0.01)
         assert log_loss(closed, y) != log_loss(refitted, y)
@@ -145,8 +145,8 @@ class TestLeaveOneOut:
         X, y = classes(n=60, c=4)
         weight = np.random.default_rng(1).integers(1, 4, size=60).astype(float)
         problem = Likelihood(Rows.of(X, y, weight, 4), Basis(Gaussian(1.5), X[:20]), tol=1e-10)
-        objective = problem._objective(1e-2)
-        point = problem._solve(objective, None).point
+        objective = problem.objective(1e-2)
+        point = problem.solve(objective).point
         phi, loss = objective.design.some(slice(None)), Multinomial(4)
         H = np.einsum("i,ijk,ia,ib->jakb", weight, loss.curvature(point.P), phi, phi)
         for j in range(3):

@@ -182,6 +182,11 @@ class Objective:
         residual = self.loss.residual(point.P, rows.labels) * rows.weight[:, None]
         return self._owned(self.design.adjoint(residual) + point.pull)
 
+    def with_penalty(self, X: np.ndarray, loss: float, slope: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its gradient where the loss of the rows and its derivative by X are known."""
+        pull = self._pull(X)
+        return loss + 0.5 * float(np.vdot(X, pull)), self._owned(slope + pull)
+
     def gradient_of_rows(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
         """An unbiased estimate of the gradient from some rows drawn at random."""
         rows, phi, share = self.design.rows, self.design.some(index), len(index) / self.n_rows
@@ -219,6 +224,10 @@ class Objective:
             factors = [factor(H[block], self.gram[block], self.rho) for block in blocks]
             return Preconditioner(factors, self.own, weight, self.design)
         return Preconditioner([factor(H, self.gram, self.rho)], None, weight, self.design)
+
+    def newton_factor(self, point: Point) -> Preconditioner:
+        """The factor with the curvature of every row: where there is one column, that of the Hessian (2001 Eq. 5)."""
+        return self.preconditioner(point, self.loss.mean_curvature(point.P) * self.design.rows.weight)
 
     @cached_property
     def _thinned(self) -> np.ndarray:
@@ -277,9 +286,11 @@ class Likelihood:
         """The solution for every ridge λ in the order given, each from where the one before stopped."""
         point = start
         for ridge in ridges:
-            objective = self._objective(ridge)
-            found = self._solve(objective, point)
+            objective = self.objective(ridge)
+            found = self.solve(objective, point)._replace(factor=None)  # its matrices are large
             point = found.point
+            if not found.converged:
+                warn_not_converged(f"max_iter={self.max_iter} steps of solver={self.solver!r}", ridge)
             held_out = self._held_out(objective, point, loo_rows) if loo else None
             X = self.loss.scores(point.X)
             yield Solution(ridge, held_out, partial(np.copy, X[:-1]), X[-1], found.n_iter)
@@ -336,25 +347,18 @@ class Likelihood:
             out[inside] = found.held_out
         return out if rows is None else out[rows]
 
-    def _objective(self, ridge: float) -> Objective:
+    def objective(self, ridge: float) -> Objective:
+        """What is minimised at one ridge λ."""
         owner, k, own = self.basis.owner, self.loss.n_columns, None
         if owner is not None:
             own = [np.append(np.flatnonzero(owner == y), len(owner)) for y in range(k)]
         return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own)
 
-    def _solve(self, objective: Objective, start: Point | None) -> Optimum:
+    def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
+        """Where the objective is smallest, from the least-squares solution if no start is given."""
         start = self._least_squares(objective) if start is None else objective.at(start.X)
         options = {"seed": self.seed} if self.solver == "sgd" else {}
-        found = SOLVERS[self.solver](objective, start, self.tol, self.max_iter, **options)
-        if not found.converged:
-            warnings.warn(
-                f"Kernel logistic regression did not converge in max_iter={self.max_iter} steps of "
-                f"solver={self.solver!r} at ridge={objective.rho / self.rows.total_weight:.3g}; raise max_iter, tol or "
-                f"the ridge, or use solver='newton'.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return found
+        return SOLVERS[self.solver](objective, start, self.tol, self.max_iter, **options)
 
     def _least_squares(self, objective: Objective) -> Point:
         """Where solvers start: LSPC's direction, as far along as the likelihood rises.
@@ -365,3 +369,12 @@ class Likelihood:
         gradient = objective.gradient(zero)
         direction = -objective.preconditioner(zero).solve(gradient)
         return search_ray(objective, zero, direction, -float(np.vdot(gradient, direction)))
+
+
+def warn_not_converged(steps: str, ridge: float) -> None:
+    warnings.warn(
+        f"Kernel logistic regression did not converge in {steps} at ridge={ridge:.3g}; raise max_iter, tol or the "
+        "ridge, or use solver='newton'.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

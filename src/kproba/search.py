@@ -233,7 +233,26 @@ class Search:
         return best, scaling
 
     def climb(self, problem: Problem, start: float, max_steps: int = 4) -> Candidate:
-        """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably.
+        """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably."""
+        at = self._at_ridge(problem)
+        first = best = at(start)
+        for direction in (-1, 1):
+            for step in range(1, max_steps + 1):
+                tried = at(best.solution.ridge * RIDGE_STEP ** (direction * step))
+                falls = tried.loss < best.loss * (1.0 - NOTICEABLE)
+                best = min(best, tried, key=lambda c: c.loss)
+                if not falls:
+                    break
+            if best is not first:
+                break
+        return best
+
+    def best_ridge(self, problem: Problem) -> Candidate:
+        """The best of the ridges that there are."""
+        return min(map(self._at_ridge(problem), self.ridges), key=lambda c: c.rank)
+
+    def _at_ridge(self, problem: Problem) -> Callable[[float], Candidate]:
+        """How a ridge does on all rows of a problem.
 
         Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some. Where
         these cost too much, a part of the rows is held out.
@@ -251,17 +270,7 @@ class Search:
             self.progress.step("ridge")
             return Candidate(loss, problem.basis.kernel, solution, problem)
 
-        first = best = at(start)
-        for direction in (-1, 1):
-            for step in range(1, max_steps + 1):
-                tried = at(best.solution.ridge * RIDGE_STEP ** (direction * step))
-                falls = tried.loss < best.loss * (1.0 - NOTICEABLE)
-                best = min(best, tried, key=lambda c: c.loss)
-                if not falls:
-                    break
-            if best is not first:
-                break
-        return best
+        return at
 
 
 def cross_validate(problem: Problem, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from ..basis import Basis
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..least_squares import LeastSquares
-from ..likelihood import SOLVERS, Likelihood
+from ..likelihood import KEEP_BYTES, ROWS_TO_THE_CENTER, SOLVERS, Likelihood
 from ..links import Sigmoid, Softmax
-from ..search import Search, subsample
+from ..search import Candidate, Search, subsample
 from ..selection import RIDGES, CalibratedLogLoss, LogLoss
-from ._base import WHO_STREAMS, check_count, check_fraction
+from ..streamed_likelihood import StreamedLikelihood
+from ._base import check_count, check_fraction
 from ._searched import GRID_ROWS, SearchedClassifier
 
 #: Decides on how many rows widths are compared: about a fifth of the operations of one leave-one-out there.
@@ -47,11 +52,11 @@ class KernelLogisticRegression(SearchedClassifier):
     solver : {"auto", "newton", "lbfgs", "sgd"}, default="auto"
         Newton's method (2001 Eq. 5; its systems by conjugate gradients where they are large), limited-memory BFGS
         (2010 Sec. 3) or stochastic gradients (textbook Fig. 28.1), all from the least-squares solution. ``"auto"``
-        is ``"newton"``.
+        is ``"newton"``, the one for sources of rows: there a step is a pass over all rows, and its Hessian a sample's.
     tol : float, default=1e-4
         A fit has converged when less than this share of the objective is left to gain.
     max_iter : int, default=100
-        Newton or quasi-Newton steps, or passes of stochastic gradients, at most; then a warning says what to do.
+        Newton or quasi-Newton steps, or passes over all rows, at most; then a warning says what to do.
     selection : {"loo", "cv"}, default="loo"
         How candidates are compared: approximate leave-one-out, or cross-validation.
     folds : int, default=5
@@ -80,8 +85,8 @@ class KernelLogisticRegression(SearchedClassifier):
     centers_ : array (b, d), or column numbers for a precomputed kernel.
     coef_, intercept_ : arrays (b, n_classes) and (n_classes,); scores of a row sum to zero over the classes.
     loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row, to
-        first order.
-    n_iter_ : int: the steps of the solver.
+        first order. Above 50,000 rows only with ``loo=True``.
+    n_iter_ : int: the steps of the solver; from a source of rows, its passes.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -189,8 +194,34 @@ class KernelLogisticRegression(SearchedClassifier):
     def _fit_link(self, held_out, rows: Rows):
         return Sigmoid() if rows.is_multilabel else Softmax()
 
+    def _of_all_rows(self, problem, everything) -> StreamedLikelihood:
+        """The gradients of all rows beside as much of the sample as has its features kept in memory."""
+        n_columns = problem.basis.n_centers + 1
+        kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
+        sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
+        return StreamedLikelihood(sample, everything, everything.encoding(self.scaling_))
+
+    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
+        if whole is None or isinstance(best, Kernel) or self.selection == "cv":
+            return super()._settle(search, best, rows, whole)
+        problem = whole(best.kernel)
+        return self._only(search, problem, self._ridge_by_sample(search, best, problem))
+
+    def _ridge_by_sample(self, search: Search, best: Candidate, problem: StreamedLikelihood) -> float:
+        """The ridge of all rows, from the best on the sample: on all of them, each would cost several passes."""
+        few, some, many = (each.total_weight for each in (best.problem.rows, problem.rows, problem))
+        if search.any_ridge:
+            start = self._ridge_for_more_rows(best.solution.ridge, few, some)
+            return self._ridge_for_more_rows(search.climb(problem.sample, start).solution.ridge, some, many)
+        wanted = self._ridge_for_more_rows(search.best_ridge(problem.sample).solution.ridge, some, many)
+        return min(search.ridges, key=lambda given: abs(np.log(given / wanted)))
+
     def _refuse_for_source(self) -> None:
-        raise TypeError(f"{type(self).__name__} is fitted on rows in memory; {WHO_STREAMS} take sources of rows.")
+        super()._refuse_for_source()
+        if self.solver not in ("auto", "newton"):
+            raise ValueError(
+                f"solver={self.solver!r} needs all rows in memory; a source of rows is fitted by solver='auto'."
+            )
 
     def _check_parameters(self):
         check_fraction("tol", self.tol)

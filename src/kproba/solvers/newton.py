@@ -22,11 +22,12 @@ RAY_SLOPE = 0.1
 
 
 class Optimum(NamedTuple):
-    """Where a solver stopped: the point, whether it converged, how many steps it took."""
+    """Where a solver stopped: the point, whether it converged, how many steps it took, a factor that still serves."""
 
     point: Any
     converged: bool
     n_iter: int
+    factor: Any = None
 
 
 def newton(objective, start, tol: float, max_iter: int) -> Optimum:
@@ -39,28 +40,31 @@ def newton(objective, start, tol: float, max_iter: int) -> Optimum:
         factor = None if n_products > STALE_AFTER else factor
         decrement = -float(np.vdot(gradient, direction))
         if not decrement > np.finfo(float).eps * abs(point.value):
-            return Optimum(point, True, step)
+            return Optimum(point, True, step, factor)
         point = search_ray(objective, point, direction, decrement)
         # a Newton step leaves some times the square of the decrement; an inexact one a share of the decrement
         left = decrement * min(1.0, 10.0 * decrement / point.value + shrunk**2) if point.value > 0 else 0.0
         if left <= 2.0 * tol * point.value:
-            return Optimum(point, True, step)
+            return Optimum(point, True, step, factor)
     return Optimum(point, False, max_iter)
 
 
-def conjugate_gradients(objective, point, factor, gradient, tol: float) -> tuple[np.ndarray, int, float]:
+def conjugate_gradients(
+    objective, point, factor, gradient, tol: float, share: float | None = None
+) -> tuple[np.ndarray, int, float]:
     """The Newton direction, the number of products it took, and the share of the residual that is left.
 
     It is found in the coordinates of the factor, where the Hessian is near the identity. The nearer the optimum the
-    smaller the share, for quadratic convergence; but not smaller than ``tol`` asks for.
+    smaller the share, for quadratic convergence; but not smaller than ``tol`` asks for, unless it is given.
     """
     residual = -factor.half_transposed(gradient)
     step, along = np.zeros_like(residual), residual.copy()
     norm = first = float(np.vdot(residual, residual))
     if not first > 0.0:
         return np.zeros_like(gradient), 0, 0.0
-    near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
-    share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
+    if share is None:
+        near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
+        share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
     for n_products in range(1, MOST_PRODUCTS + 1):  # noqa: B007
         image = objective.turned_product(point, factor, along)
         bend = float(np.vdot(along, image))
