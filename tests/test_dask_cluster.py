@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from kproba import LSPC, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, SurfaceKernelClassifier
 from kproba.estimators import _sources
 
 distributed = pytest.importorskip("distributed")
@@ -37,7 +37,7 @@ def slowly(block):
     return block
 
 
-@pytest.mark.parametrize("make", [LSPC, SurfaceKernelClassifier])
+@pytest.mark.parametrize("make", [LSPC, ImportVectorMachine, SurfaceKernelClassifier])
 def test_same_model_on_a_cluster(cluster, rows, make):
     X, y = rows
     one = make(random_state=0).fit(X, y)

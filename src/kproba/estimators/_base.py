@@ -21,7 +21,7 @@ from ..links import NAMES as LINKS
 from ..links import in_blocks
 
 #: For error messages.
-WHO_STREAMS = "LSPC and SurfaceKernelClassifier"
+WHO_STREAMS = "LSPC, ImportVectorMachine and SurfaceKernelClassifier"
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
 
