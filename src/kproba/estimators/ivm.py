@@ -52,7 +52,7 @@ LEVEL = 0.05
 POINTS_BY_ROOT, FEW_POINTS = 1.2, 50
 #: Where passes over a source find the points, "auto" allows at most so many, and so many coefficients: the time of a
 #: pass grows with their square.
-MOST_POINTS, MOST_COEFFICIENTS = 500, 3000
+MOST_POINTS, MOST_COEFFICIENTS = 500, 1500
 #: Distinct rows of the sample that propose points for all rows.
 PROPOSING_ROWS = 10_000
 
@@ -96,16 +96,19 @@ class ImportVectorMachine(SourceClassifier):
         The λ above. ``"path"`` goes from e^10 to e^-10 in the units of 2001, which are n·λ/2, and ends early once
         the tuning rows gain no more; several values are all run, from large to small. One value needs no tuning.
     search : {"one-step", "exact"}, default="one-step"
-        How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2).
+        How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2),
+        which takes rows in memory.
     tol, lookback : float and int, default=1e-3 and 3
         The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, where r is 1
         for an example; more is steadier where candidates are drawn). The first r points are judged in proportion.
     max_points : "auto", int or None, default="auto"
         Most import points. ``"auto"`` is 50, or 1.2 times the root of the number of distinct rows if that is more;
-        None sets no limit. A warning says if a number that was given ended the search.
+        None sets no limit. A warning says if a number that was given ended the search. From a source of rows
+        ``"auto"`` is at most 500, and at most 1,500/(n_classes − 1).
     candidates : "auto", "all" or int, default="auto"
         Rows that are looked at in every step: all distinct ones, or a subset of which a quarter changes from step to
-        step. ``"auto"`` takes all up to 1,000 and then 100.
+        step. ``"auto"`` takes all up to 1,000 and then 100. A round over a source looks at 1,000 rows of its sample,
+        or at more if a larger number is given, up to 4,000; ``"all"`` takes rows in memory.
     tuning_fraction : float, default=0.25
         Share of the rows held back to choose λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
@@ -124,16 +127,19 @@ class ImportVectorMachine(SourceClassifier):
     Attributes
     ----------
     classes_ : array of classes, or of tag names or numbers.
-    import_indices_ : array (q,): the rows of X that are import points, in the order in which they were added.
+    import_indices_ : array (q,): the rows of X that are import points, in the order in which they were added; of a
+        source, the first rows that equal them. Rows of a Dask collection have no numbers: then it is not set.
     centers_ : array (q, d): the import points, or their column numbers for a precomputed kernel.
     coef_, intercept_ : arrays (q, n_classes) and (n_classes,).
     kernel_, width_, ridge_ : what was chosen.
     path_ : dict of columns ridge, objective (the sum that 2001 calls H), n_points, tuning_error, tuning_log_loss and
         seconds, one entry for every λ of the path that chose ``ridge_``.
-    growth_ : dict of columns ridge, n_points and objective: every step of the search that found the import points.
+    growth_ : dict of columns ridge, n_points and objective: every step of the search that found the import points; from
+        a source, as the rounds predict it.
     loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row,
-        approximately, the import points kept.
+        approximately, the import points kept. Not from a source of rows.
     n_iter_ : number of steps of that search.
+    n_passes_ : passes over a source that the search took; one more looked at the rows, and one found their numbers.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 

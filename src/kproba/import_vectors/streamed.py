@@ -23,7 +23,7 @@ from ..data.encoding import Encoding
 from ..data.hashing import row_keys
 from ..losses import Multinomial
 from ..sweep import Statistic, one_blas_thread, row_slices
-from .model import MOST_STEPS, PERFECT, SETTLED, ImportModel, Task, bordered
+from .model import MOST_STEPS, PERFECT, ImportModel, Task, bordered
 from .path import Growth, PathPoint, Settings, change, grow
 from .search import Pool
 
@@ -33,10 +33,14 @@ FIRST = 32
 BATCH, BATCH_SHARE = 16, 0.5
 #: A round looks at so many rows of the sample, or at as many as the user says up to the second number.
 CANDIDATES, MOST_CANDIDATES = 1000, 4000
-#: The sample proposes so many times the points that a round may add.
-PROPOSALS = 3
+#: Beside the points that a round may add, the sample proposes so many times as many for two classes; for more of them,
+#: whose curvature costs the square of their number, fewer.
+SPARE = 2.0
 #: The sums of a pass have half the square of so many numbers: candidates beyond it are left out.
-MOST_COEFFICIENTS = 4000
+MOST_COEFFICIENTS = 3000
+#: The last Newton step promises less than this share of J. It is an exact one, so that the next, which would take one
+#: more pass, promises about the square of it.
+LAST = 1e-12
 #: Objectives of all rows that differ by less than this share are level; a step that raises J is halved so often.
 LEVEL, HALVINGS = 1e-12, 10
 #: Copies of the features that the arithmetic of a block of rows needs.
@@ -360,8 +364,9 @@ class StreamedSearch:
         return most - len(self.chosen)
 
     def _propose(self, pool: Pool, batch: int) -> Proposal:
-        affordable = MOST_COEFFICIENTS // self.beta.shape[1] - len(self.beta)
-        return propose(self._on_sample(), pool, min(PROPOSALS * batch, max(affordable, batch)))
+        a, k = self.beta.shape
+        wanted, affordable = round((1.0 + SPARE / k) * batch), MOST_COEFFICIENTS // k - a
+        return propose(self._on_sample(), pool, min(wanted, max(affordable, batch)))
 
     def _expand(self, proposal: Proposal) -> Expansion:
         """One pass: J of all rows near β, which goes half way back as often as J has risen since the last pass."""
@@ -425,7 +430,7 @@ class StreamedSearch:
         for _ in range(MOST_STEPS):
             here = self._expand(Proposal(self.chosen, self.lower))
             promised = self._step(here)
-            if promised <= SETTLED * max(here.value, PERFECT * self.everything.total_weight):
+            if promised <= LAST * max(here.value, PERFECT * self.everything.total_weight):
                 break
         self._correct(here.value - promised)
         return self.values[-1]
