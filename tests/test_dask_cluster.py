@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from kproba import LSPC, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.data.dask import GROUPS, DaskSource, _groups
 from kproba.estimators import _sources
 
@@ -38,7 +38,7 @@ def slowly(block):
     return block
 
 
-@pytest.mark.parametrize("make", [LSPC, KernelLogisticRegression, SurfaceKernelClassifier])
+@pytest.mark.parametrize("make", [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier])
 def test_same_model_on_a_cluster(cluster, rows, make):
     X, y = rows
     one = make(random_state=0).fit(X, y)

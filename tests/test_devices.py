@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_classification
 
-from kproba import LSPC, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.basis import Basis
 from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
@@ -134,6 +134,7 @@ MODELS = {
     "lspc callable": LSPC(kernel=lambda X, Z: (X @ Z.T + 1.0) ** 2, ridge=1e-2, centers=30),
     "surface": SurfaceKernelClassifier(**GIVEN),
     "klr": KernelLogisticRegression(**GIVEN, ridge=1e-3, centers=60, tol=1e-9),
+    "ivm": ImportVectorMachine(**GIVEN, ridge=1e-3),
 }
 
 
@@ -160,7 +161,7 @@ class TestEstimators:
             assert_allclose(there.loo_proba_, here.loo_proba_, atol=1e-8)
         np.testing.assert_array_equal(there.predict(tensor(X)), here.predict(X))
 
-    @pytest.mark.parametrize("name", ["lspc", "surface"])
+    @pytest.mark.parametrize("name", ["lspc", "surface", "klr", "ivm"])
     def test_same_model_from_rows_that_stay_on_the_device(self, name, data, tensor, small_sample, monkeypatch):
         monkeypatch.setattr(TensorSource.__init__, "__kwdefaults__", {"chunk_bytes": 5000})
         X, y = data

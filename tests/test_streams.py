@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kproba import LSPC, KernelLogisticRegression, SurfaceKernelClassifier, open_rows, write_probabilities
+from kproba import (
+    LSPC,
+    ImportVectorMachine,
+    KernelLogisticRegression,
+    SurfaceKernelClassifier,
+    open_rows,
+    write_probabilities,
+)
 from kproba.checkpoint import Checkpoint
 from kproba.data.look import Look
 from kproba.data.sources import ArraySource, Chunk
@@ -28,6 +35,8 @@ MODELS = {
     "klr": KernelLogisticRegression(kernel="gaussian", centers=60, random_state=0),
     "klr given": KernelLogisticRegression(kernel="laplacian", width=4.0, ridge=1e-3, centers=100, random_state=0),
     "surface given": SurfaceKernelClassifier(n_centers=20, width=2.0, centers="random", random_state=0),
+    "ivm": ImportVectorMachine(random_state=0),
+    "ivm given": ImportVectorMachine(kernel="gaussian", width=1.0, ridge=1e-4, class_weight="balanced", random_state=0),
 }
 
 
@@ -106,6 +115,9 @@ def test_same_model_from_every_source(model, kind, data, sources, small_sample):
     np.testing.assert_allclose(other.predict_proba(data[0]), one.predict_proba(data[0]), atol=1e-8)
     assert list(other.classes_) == ["no", "rare", "yes"] and other.n_features_in_ == 4
     assert not hasattr(one, "loo_proba_")
+    if "ivm" in model:
+        np.testing.assert_array_equal(other.centers_, one.centers_)
+        assert hasattr(other, "import_indices_") != kind.startswith("dask")
 
 
 @pytest.mark.parametrize("kind", KINDS)

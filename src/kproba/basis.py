@@ -77,6 +77,14 @@ class Basis:
         """Rows where features are computed: here."""
         return X
 
+    def apply(self, phi, coef: np.ndarray) -> np.ndarray:
+        """Φ·coef in float64: coefficients may be large and of both signs, and little is left of their sum."""
+        return phi.astype(np.float64, copy=False) @ coef
+
+    def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
+        """Φᵀ·values in float64."""
+        return phi.astype(np.float64, copy=False).T @ values
+
     def running_moments(self, k: int, before: Moments | None = None) -> Any:
         """Sums to which parts of the rows are added: of none yet, or of those that came before."""
         return Moments.zeros(self.n_centers, k) if before is None else before

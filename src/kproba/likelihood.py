@@ -310,7 +310,7 @@ class Likelihood:
             yield solution._replace(held_out=scores)
 
     def on(self, device) -> Likelihood:
-        """Rows in memory stay here: a step is over before a device would be asked."""
+        """Rows in memory stay here: only passes over more rows than a sample are worth a device."""
         return self
 
     def forget(self) -> None:

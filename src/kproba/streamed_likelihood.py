@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,8 @@ from .all_rows import AllRows
 from .basis import Basis
 from .data.encoding import Encoding
 from .data.rows import Rows
+from .devices.basis import DeviceBasis
+from .devices.device import Device
 from .likelihood import Likelihood, Objective, warn_not_converged
 from .losses import Multinomial, Tags
 from .search import Solution
@@ -49,13 +51,13 @@ class SlopeOf(Statistic):
         return Slope(0.0, np.zeros_like(self.X))
 
     def add(self, total: Slope, chunk: Any) -> Slope:
-        for part in self.encoding.parts(chunk, 8 * self.basis.n_centers):
-            # coefficients may be large and of both signs: what is left of their sum needs float64
-            phi = self.basis(part.X).astype(np.float64, copy=False)
-            loss, P = self.loss.evaluate(phi @ self.X[:-1] + self.X[-1], part.codes, part.weight)
+        basis, chunk = self.basis, chunk._replace(X=self.basis.sent(chunk.X))
+        for part in self.encoding.parts(chunk, 8 * basis.n_centers, basis.block_bytes):
+            phi = basis(part.X)
+            loss, P = self.loss.evaluate(basis.apply(phi, self.X[:-1]) + self.X[-1], part.codes, part.weight)
             residual = self.loss.residual(P, part.codes) * part.weight[:, None]
             total.loss += loss
-            total.gradient[:-1] += phi.T @ residual
+            total.gradient[:-1] += basis.adjoint(phi, residual)
             total.gradient[-1] += residual.sum(axis=0)
         return total
 
@@ -89,6 +91,7 @@ class StreamedLikelihood:
     sample: Likelihood
     everything: AllRows
     encoding: Encoding
+    device: Device | None = None
     has_cheap_loo = False
 
     @property
@@ -114,7 +117,8 @@ class StreamedLikelihood:
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight
-        whole = StreamedObjective(few, share, self.basis, self.encoding, self.everything)
+        basis = self.basis if self.device is None else DeviceBasis.of(self.basis, self.device)
+        whole = StreamedObjective(few, share, basis, self.encoding, self.everything)
         return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
@@ -124,3 +128,7 @@ class StreamedLikelihood:
     def forget(self) -> None:
         """Let go of the features and the kernel matrix."""
         self.sample.forget()
+
+    def on(self, device: Device | None) -> StreamedLikelihood:
+        """Passes over all rows on a device; the sample stays here."""
+        return replace(self, device=device)

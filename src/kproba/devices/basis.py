@@ -85,10 +85,12 @@ class DeviceBasis(Basis):
         return total.add(self(part.X), part.codes, part.weight)
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
-        out = [self.apply(self(X[rows, ...]), coef) for rows in row_slices(X.shape[0], 8 * self.n_centers, BLOCK_BYTES)]
+        blocks = row_slices(X.shape[0], 2 * 8 * self.n_centers, BLOCK_BYTES)
+        out = [self.apply(self(X[rows, ...]), coef) for rows in blocks]
         return np.concatenate(out) if out else np.empty((0, coef.shape[1]))
 
     def apply(self, phi, coef: np.ndarray) -> np.ndarray:
-        """Φ·coef as NumPy, of features on the device."""
-        there = self.device.xp.astype(self.device.put(coef), phi.dtype, copy=False)
-        return self.device.get(self.device.product(phi, there))
+        return self.device.get(self.device.in_full(phi) @ self.device.put(coef))
+
+    def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
+        return self.device.get(self.device.in_full(phi).mT @ self.device.put(values))

@@ -25,9 +25,8 @@ class DeviceFactor:
 
     def leverage(self, phi) -> np.ndarray:
         """φᵀ(H + ρP)⁻¹φ = ‖L⁻¹φ‖² of rows of features, which lie on the device."""
-        xp = self.device.xp
-        half = self.device.solve_lower(self.lower, xp.astype(phi, xp.float64, copy=False).mT)
-        return self.device.get(xp.sum(half * half, axis=0))
+        half = self.device.solve_lower(self.lower, self.device.in_full(phi).mT)
+        return self.device.get(self.device.xp.sum(half * half, axis=0))
 
 
 class DevicePath:

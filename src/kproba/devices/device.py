@@ -121,6 +121,10 @@ class Device:
         low = [getattr(self.xp, name) for name in ("float32", "float16", "bfloat16") if hasattr(self.xp, name)]
         return self.xp.astype(X, self.xp.float32 if X.dtype in low else self.xp.float64, copy=False)
 
+    def in_full(self, X):
+        """A tensor in float64."""
+        return self.xp.astype(X, self.xp.float64, copy=False)
+
     def zeros(self, shape, dtype="float64"):
         return self.xp.zeros(shape, dtype=getattr(self.xp, dtype), device=self._handle)
 

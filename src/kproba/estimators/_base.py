@@ -24,8 +24,6 @@ from ..kernels import Precomputed
 from ..links import NAMES as LINKS
 from ..links import in_blocks
 
-#: For error messages.
-WHO_STREAMS = "LSPC, KernelLogisticRegression and SurfaceKernelClassifier"
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
 
@@ -69,7 +67,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_inputs(self, X, reset: bool):
         if is_source(X):
-            raise TypeError(f"{type(self).__name__} is fitted on rows in memory; {WHO_STREAMS} take sources of rows.")
+            raise TypeError("X is a source of rows, which only fit and the predictions take; give an array here.")
         if isinstance(X, CheckedInputs) and not reset:
             check_columns(X.shape[1], self)
             return np.asarray(X)
@@ -121,7 +119,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
         scaled = X if self.scaling_ is None else self.scaling_(X)
         scores = DeviceBasis.of(self.basis_, device).scores(scaled, self.coef_)
-        return (scores + self.intercept_).astype(scores.dtype, copy=False)
+        low = str(X.dtype).endswith("float32")
+        return (scores + self.intercept_).astype(np.float32 if low else np.float64, copy=False)
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""

@@ -14,11 +14,13 @@ from ..data.rows import Rows
 from ..exceptions import ConvergenceWarning
 from ..import_vectors import (
     SEARCHES,
+    FirstRowsOf,
     Growth,
     ImportModel,
     PathPoint,
     Pool,
     Settings,
+    StreamedSearch,
     Task,
     Tuning,
     best_of,
@@ -33,8 +35,9 @@ from ..scaling import fit_scaling
 from ..search import subsample, width_candidates
 from ..selection import TimesMedian
 from ..sweep import map_independent, n_workers, one_blas_thread
-from ._base import KernelClassifier, check_choice, check_count, check_fraction, check_positive, scaled_rows
+from ._base import check_choice, check_count, check_fraction, check_positive, scaled_rows
 from ._searched import UNIT_ROWS
+from ._sources import SourceClassifier
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10.
 EXPONENTS_2001 = range(10, -11, -1)
@@ -47,6 +50,11 @@ SCREEN_ROWS, PATH_ROWS, JUDGING_ROWS = 750, 2000, 4000
 LEVEL = 0.05
 #: max_points="auto": so many times the root of the number of distinct rows, but no fewer than the second number.
 POINTS_BY_ROOT, FEW_POINTS = 1.2, 50
+#: Where passes over a source find the points, "auto" allows at most so many, and so many coefficients: the time of a
+#: pass grows with their square.
+MOST_POINTS, MOST_COEFFICIENTS = 500, 1500
+#: Distinct rows of the sample that propose points for all rows.
+PROPOSING_ROWS = 10_000
 
 
 class _Split(NamedTuple):
@@ -64,7 +72,7 @@ class _Run(NamedTuple):
     growth: Growth
 
 
-class ImportVectorMachine(KernelClassifier):
+class ImportVectorMachine(SourceClassifier):
     r"""Import vector machine: kernel logistic regression on a few import points.
 
     Minimises, over the coefficients of the import points S and over S itself, which grows one row at a time,
@@ -88,16 +96,19 @@ class ImportVectorMachine(KernelClassifier):
         The λ above. ``"path"`` goes from e^10 to e^-10 in the units of 2001, which are n·λ/2, and ends early once
         the tuning rows gain no more; several values are all run, from large to small. One value needs no tuning.
     search : {"one-step", "exact"}, default="one-step"
-        How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2).
+        How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2),
+        which takes rows in memory.
     tol, lookback : float and int, default=1e-3 and 3
         The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, where r is 1
         for an example; more is steadier where candidates are drawn). The first r points are judged in proportion.
     max_points : "auto", int or None, default="auto"
         Most import points. ``"auto"`` is 50, or 1.2 times the root of the number of distinct rows if that is more;
-        None sets no limit. A warning says if a number that was given ended the search.
+        None sets no limit. A warning says if a number that was given ended the search. From a source of rows
+        ``"auto"`` is at most 500, and at most 1,500/(n_classes − 1).
     candidates : "auto", "all" or int, default="auto"
         Rows that are looked at in every step: all distinct ones, or a subset of which a quarter changes from step to
-        step. ``"auto"`` takes all up to 1,000 and then 100.
+        step. ``"auto"`` takes all up to 1,000 and then 100. A round over a source looks at 1,000 rows of its sample,
+        or at more if a larger number is given, up to 4,000; ``"all"`` takes rows in memory.
     tuning_fraction : float, default=0.25
         Share of the rows held back to choose λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
@@ -106,6 +117,9 @@ class ImportVectorMachine(KernelClassifier):
         How columns are scaled inside; ``"auto"`` is ``"robust"``.
     class_weight : dict, "balanced" or None, default=None
         Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+    device : None, "cpu", "cuda", "cuda:<number>", default=None
+        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
+        the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0
@@ -116,16 +130,19 @@ class ImportVectorMachine(KernelClassifier):
     Attributes
     ----------
     classes_ : array of classes, or of tag names or numbers.
-    import_indices_ : array (q,): the rows of X that are import points, in the order in which they were added.
+    import_indices_ : array (q,): the rows of X that are import points, in the order in which they were added; of a
+        source, the first rows that equal them. Rows of a Dask collection have no numbers: then it is not set.
     centers_ : array (q, d): the import points, or their column numbers for a precomputed kernel.
     coef_, intercept_ : arrays (q, n_classes) and (n_classes,).
     kernel_, width_, ridge_ : what was chosen.
     path_ : dict of columns ridge, objective (the sum that 2001 calls H), n_points, tuning_error, tuning_log_loss and
         seconds, one entry for every λ of the path that chose ``ridge_``.
-    growth_ : dict of columns ridge, n_points and objective: every step of the search that found the import points.
+    growth_ : dict of columns ridge, n_points and objective: every step of the search that found the import points; from
+        a source, as the rounds predict it.
     loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row,
-        approximately, the import points kept.
+        approximately, the import points kept. Not from a source of rows.
     n_iter_ : number of steps of that search.
+    n_passes_ : passes over a source that the search took; one more looked at the rows, and one found their numbers.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -157,6 +174,7 @@ class ImportVectorMachine(KernelClassifier):
         tuning_loss="log-loss",
         scaling="auto",
         class_weight=None,
+        device=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -173,59 +191,87 @@ class ImportVectorMachine(KernelClassifier):
         self.tuning_loss = tuning_loss
         self.scaling = scaling
         self.class_weight = class_weight
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None, tuning=None):
+    def fit(self, X, y=None, sample_weight=None, tuning=None, *, classes=None, checkpoint=None):
         """Fit the classifier.
 
         Parameters
         ----------
-        X : array, frame or CSR matrix of shape (n, d)
+        X : array, frame or CSR matrix of shape (n, d), or a source of rows
+            A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
+            are one too if they are more than 50,000: then a sample of them proposes points, and sums over all decide.
         y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
+            Files bring their own labels.
         sample_weight : array of shape (n,), optional
             Weight of each row. An integer weight equals so many copies of the row.
-        tuning : pair (X, y), optional
+        tuning : pair (X, y) of arrays, optional
             Rows that choose λ and the width instead of a part of X; the model is then fitted to X alone.
+        classes : sequence, optional
+            Classes that the model shall know beside those in y.
+        checkpoint : path of a folder, optional
+            Where the sums so far are kept while a source is read; the same call goes on from there.
 
         Returns
         -------
         self
         """
-        kernels = self._check_parameters()
-        X = self._check_inputs(X, reset=True)
+        self._tuning = tuning
+        try:
+            return super().fit(X, y, sample_weight, classes=classes, checkpoint=checkpoint)
+        finally:
+            del self._tuning
+
+    def _fit_arrays(self, X, y, sample_weight) -> None:
         rows, place = self._read_rows(X, y, sample_weight)
-        given = None if tuning is None else self._read_tuning(tuning, rows)
-        if self._is_precomputed:
-            kernels = [Precomputed(training=X)]
+        final = self._fit_rows(rows, self._seed(), X.shape[0], training=X)
+        self._store_leave_one_out(final.model.task.loss.scores(final.model.leave_one_out()), X, place)
+        self._warn_if_cut(final.points[-1], stacklevel=5)
+
+    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> _Run:
+        self._forget("import_indices_", "n_passes_")
         self.scaling_ = None if self._is_precomputed else fit_scaling(self.scaling, rows)
-        scaled = self._exact_rows(rows)
-        tuned_by = None if given is None else Tuning(self._exact_rows(given))
+        given = None if self._tuning is None else Tuning(self._exact_rows(self._read_tuning(self._tuning, rows)))
+        kernels = [Precomputed(training=training)] if self._is_precomputed else as_kernels(self.kernel)
+        scaled, total = self._exact_rows(rows), (everything or rows).total_weight
         # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
         with one_blas_thread(), Progress(self.verbose, title=type(self).__name__) as progress:
-            final, path = self._choose(kernels, scaled, tuned_by, self._seed(), progress)
-        self._store(final, path, rows)
-        self._store_leave_one_out(final.model.task.loss.scores(final.model.leave_one_out()), X, place)
-        return self
+            kernel, path = self._choose(kernels, scaled, total, given, seed, progress)
+            ridges = None if path is None else [best_of(path, self.tuning_loss).ridge]
+            if everything is None:
+                final = self._run(_Split(scaled, given), kernel, seed, progress, n_workers(self.n_jobs), ridges)
+                self.import_indices_ = rows.number[final.model.chosen]
+        if everything is not None:
+            rows = subsample(rows, PROPOSING_ROWS, seed)
+            final = self._run_all(_Split(self._exact_rows(rows), given), kernel, seed, ridges, everything)
+            self._find_import_points(rows.keys[final.model.chosen], everything)
+            self._warn_if_cut(final.points[-1], stacklevel=6)
+        self._store(final, path or final.points, rows)
+        return final
+
+    def _refuse_for_source(self) -> None:
+        super()._refuse_for_source()
+        if self.search == "exact":
+            raise ValueError("search='exact' fits every candidate to all rows, which takes rows in memory.")
+        if isinstance(self.candidates, str) and self.candidates == "all":
+            raise ValueError("candidates='all' looks at all rows in every step, which takes rows in memory.")
 
     def _exact_rows(self, rows: Rows) -> Rows:
         """Scaled rows in double precision: in single precision a kernel matrix may be indefinite."""
         scaled = scaled_rows(rows, self.scaling_)
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
 
-    def _choose(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
-        """The final run on all rows, whose only ridge was chosen, and the points of the path that chose it."""
+    def _choose(self, kernels, rows: Rows, total_weight: float, given: Tuning | None, seed: int, progress: Progress):
+        """The kernel, and the points of the path that chooses its ridge for rows of some total weight, if one does."""
         kernel, path = self._choose_kernel(kernels, rows, given, seed, progress)
-        workers = n_workers(self.n_jobs)
         if path is None:
-            final = self._run(_Split(rows, given), kernel, seed, progress, workers)
-            return final, final.points
+            return kernel, None
         # 2001's λ stands before a sum over rows and stays what it is when there are more of them; a user's does not
-        unit = path.model.task.rows.total_weight / rows.total_weight if isinstance(self.ridge, str) else 1.0
-        points = [point._replace(ridge=unit * point.ridge) for point in path.points]
-        ridge = best_of(points, self.tuning_loss).ridge
-        return self._run(_Split(rows, given), kernel, seed, progress, workers, [ridge]), points
+        unit = path.model.task.rows.total_weight / total_weight if isinstance(self.ridge, str) else 1.0
+        return kernel, [point._replace(ridge=unit * point.ridge) for point in path.points]
 
     @property
     def _has_one_ridge(self) -> bool:
@@ -291,6 +337,24 @@ class ImportVectorMachine(KernelClassifier):
         model, points = follow(task, pool, ridges, settings, split.tuning, is_default, growth, progress)
         return _Run(model, points, growth)
 
+    def _run_all(self, split: _Split, kernel: Kernel, seed: int, ridges, everything) -> _Run:
+        """The search by passes over all rows, for which those of the split propose points."""
+        task, growth = self._task(split.rows, kernel, n_workers(self.n_jobs)), Growth()
+        (ridge,) = ridges or self._ridges(task, seed)
+        settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points_of_all(everything))
+        search = StreamedSearch(task, ridge, settings, everything, everything.encoding(self.scaling_), self.device_)
+        model, point = search.run(self.candidates, seed, growth)
+        if split.tuning is not None:
+            error, loss = split.tuning(model)
+            point = point._replace(tuning_error=error, tuning_log_loss=loss)
+        self.n_passes_ = search.n_passes
+        return _Run(model, [point], growth)
+
+    def _find_import_points(self, keys: np.ndarray, everything) -> None:
+        """The numbers of the first rows that equal the import points; partitions of a cluster have no numbers."""
+        if not hasattr(everything.source, "reduce"):
+            self.import_indices_ = everything.sum(FirstRowsOf(keys), "import points").first
+
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
         return Task(rows, kernel, loss, workers)
@@ -299,6 +363,13 @@ class ImportVectorMachine(KernelClassifier):
         if not _is_auto(self.max_points):
             return self.max_points
         return max(FEW_POINTS, round(POINTS_BY_ROOT * np.sqrt(rows.n_distinct)))
+
+    def _most_points_of_all(self, everything) -> int | None:
+        """The same by the number of all rows, as far as passes over them can afford it."""
+        if not _is_auto(self.max_points):
+            return self.max_points
+        affordable = min(MOST_POINTS, MOST_COEFFICIENTS // (len(everything.classes) - 1))
+        return max(FEW_POINTS, min(affordable, round(POINTS_BY_ROOT * np.sqrt(everything.n_rows))))
 
     def _ridges(self, task: Task, seed: int) -> list[float]:
         """The user's ridges from large to small, or those of 2001 in units of the kernel.
@@ -317,8 +388,7 @@ class ImportVectorMachine(KernelClassifier):
         self._multilabel = rows.is_multilabel
         self.kernel_ = Precomputed() if self._is_precomputed else task.kernel
         self.width_, self.ridge_ = task.kernel.width, model.ridge / rows.total_weight
-        self.import_indices_ = rows.number[model.chosen]
-        self.centers_ = self.import_indices_ if self._is_precomputed else rows.X[model.chosen]
+        self.centers_ = rows.number[model.chosen] if self._is_precomputed else rows.X[model.chosen]
         centers = self.centers_ if self.scaling_ is None else self.scaling_(self.centers_)
         self.basis_ = Basis(self.kernel_, centers, workers=task.workers)
         self.coef_, self.intercept_ = loss.scores(model.coef), loss.scores(model.beta[:1])[0]
@@ -327,15 +397,14 @@ class ImportVectorMachine(KernelClassifier):
         self.path_ = {name: np.array([getattr(point, name) for point in path]) for name in names}
         self.growth_ = final.growth.columns()
         self.n_iter_ = len(model.chosen)
-        self._warn_if_cut(final.points[-1])
 
-    def _warn_if_cut(self, point: PathPoint) -> None:
+    def _warn_if_cut(self, point: PathPoint, stacklevel: int) -> None:
         if point.is_cut and not _is_auto(self.max_points):
             warnings.warn(
                 f"max_points={self.max_points} ended the search before the stopping rule did: the last change of the "
                 f"objective was {point.gain:.2g} of it, tol={self.tol:g}. Allow more points, or a larger tol or ridge.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
     def _read_tuning(self, tuning, rows: Rows) -> Rows:

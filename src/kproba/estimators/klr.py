@@ -69,8 +69,8 @@ class KernelLogisticRegression(SearchedClassifier):
     loo : {"auto", True}, default="auto"
         Whether ``loo_scores_`` is computed also where the search does not need it.
     device : None, "cpu", "cuda", "cuda:<number>", default=None
-        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
-        and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
+        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
+        the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0
@@ -199,7 +199,7 @@ class KernelLogisticRegression(SearchedClassifier):
         n_columns = problem.basis.n_centers + 1
         kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
         sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
-        return StreamedLikelihood(sample, everything, everything.encoding(self.scaling_))
+        return StreamedLikelihood(sample, everything, everything.encoding(self.scaling_), self.device_)
 
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
         if whole is None or isinstance(best, Kernel) or self.selection == "cv":

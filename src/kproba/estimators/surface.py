@@ -86,8 +86,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
         Whether ``loo_scores_`` is computed also where the link does not need it. Above 50,000 rows ``"auto"`` computes
         a sample for the link and keeps none.
     device : None, "cpu", "cuda", "cuda:<number>", default=None
-        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
-        and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
+        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
+        the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
         Threads for distances and exponentials; None for all cores.
     verbose : int, default=0

@@ -1,20 +1,24 @@
 """Kernel logistic regression on a few rows that are chosen greedily: the algorithm of the 2001 paper, and nothing else.
 
 ``model.py`` fits the coefficients for given import points, ``search.py`` finds the next point, ``path.py`` repeats
-both until the stopping rule holds, from large ridges to small ones.
+both until the stopping rule holds, from large ridges to small ones. ``streamed.py`` does it by passes over rows that
+memory does not hold.
 """
 
 from .model import ImportModel, Task
 from .path import Growth, PathPoint, Settings, Tuning, best_of, follow, tuning_split
 from .search import SEARCHES, Pool
+from .streamed import FirstRowsOf, StreamedSearch
 
 __all__ = [
     "SEARCHES",
+    "FirstRowsOf",
     "Growth",
     "ImportModel",
     "PathPoint",
     "Pool",
     "Settings",
+    "StreamedSearch",
     "Task",
     "Tuning",
     "best_of",

@@ -90,13 +90,13 @@ def grow(model: ImportModel, pool: Pool, settings: Settings, note: Callable[[], 
         model.add(new)
         note()
         values.append(model.value)
-        gain, share = _change(values, settings.lookback)
+        gain, share = change(values, settings.lookback)
         if gain < share * settings.tol:
             return gain, False
     return gain, True
 
 
-def _change(values: Sequence[float], lookback: int) -> tuple[float, float]:
+def change(values: Sequence[float], lookback: int) -> tuple[float, float]:
     """|H_k − H_{k−r}|/|H_k|, and 1; with k < r points so far, the change by those and their share k/r."""
     steps = min(lookback, len(values) - 1)
     return abs(values[-1] - values[-1 - steps]) / abs(values[-1]), steps / lookback
