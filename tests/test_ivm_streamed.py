@@ -256,6 +256,22 @@ class TestEstimator:
             other = ImportVectorMachine(**given).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
         np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-8)
 
+    @pytest.mark.parametrize("kernel", ["linear", "polynomial", "matern32"])
+    def test_other_kernels(self, kernel, small_sample):
+        """Of a linear kernel the columns are all that there are points for."""
+        X, y, _ = problem(n=1500)
+        model = ImportVectorMachine(kernel=kernel, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.6
+        assert kernel != "linear" or len(model.centers_) <= 2
+
+    def test_few_rows_of_a_source_are_fitted_as_an_array_is(self, small_sample):
+        X, y, weight = problem(n=400)
+        one, other = (ImportVectorMachine(width="median", random_state=0) for _ in range(2))
+        one.fit(X, y, weight)
+        other.fit(ArraySource(X, y, weight, chunk_bytes=2000))
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+        np.testing.assert_array_equal(one.import_indices_, other.import_indices_)
+
     def test_tuning_rows(self, small_sample):
         X, y, _ = problem(n=2500)
         tuning = problem(n=300, seed=5)[:2]

@@ -251,7 +251,7 @@ def best_first(candidates: Expansion, resolution: float) -> Iterator[tuple[int, 
     A Cholesky factorisation by blocks of g that takes the pivot with the largest ½g̃ᵀS⁻¹g̃ (2001 B2*).
     """
     m = len(candidates.gradient)
-    g = len(candidates.hessian) // max(m, 1)
+    g = len(candidates.hessian) // m
     T, t = candidates.hessian.reshape(m, g, m, g).copy(), candidates.gradient.reshape(m, g, -1).copy()
     sizes = np.einsum("lplp->l", T)
     is_open = sizes > 0
@@ -296,6 +296,8 @@ class Proposal(NamedTuple):
 def propose(model: ImportModel, pool: Pool, most: int) -> Proposal:
     """Beside the points of a model of the sample, those that would be best next if the sample were all rows."""
     new = pool.residuals(model, slice(None)).normalised()
+    if not len(new.rows):  # the points span every row
+        return Proposal(model.chosen, model.lower)
     inner = new.columns[new.rows] / np.sqrt(new.room)[:, None]
     order = (best for best, _ in best_first(on_sample(model, new.columns, inner), model.task.resolution))
     picked, corner = _independent(inner, order, most, model.task.resolution)
@@ -376,6 +378,8 @@ class StreamedSearch:
         while self._room() > 0:
             batch = min(self._room(), max(BATCH, round(BATCH_SHARE * len(self.chosen))))
             proposal = self._propose(Pool(self.task, size, seed + self.n_passes), batch)
+            if len(proposal.rows) == len(self.chosen):
+                return gain, False
             here = self._expand(proposal)
             added, gain = self._take(here, proposal, batch)
             # where the rule holds for the best of fresh candidates, it is not for want of better ones
@@ -469,6 +473,8 @@ def _padded(beta: np.ndarray, m: int) -> np.ndarray:
 
 def _orthonormal(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A lower triangle M of positive diagonal and orthonormal rows Q with MQ = rows."""
+    if not len(rows):
+        return np.zeros((0, 0)), rows
     Q, R = linalg.qr(rows.T, mode="economic")
     sign = np.where(np.diag(R) < 0, -1.0, 1.0)
     return R.T * sign, (Q * sign).T
