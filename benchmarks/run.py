@@ -26,6 +26,7 @@ MODULES = {
     "centers": "centers",
     "quality": "tables_quality",
     "letter": "letter",
+    "all_centers": "all_centers",
 }
 
 
