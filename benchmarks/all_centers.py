@@ -36,7 +36,7 @@ GIVEN_OURS = ("eigenpro", "falkon_4000", "falkon_8000", "nystroem_sgd")
 LEVERAGE_ROWS, RIDGE_STEPS = 8000, (10**-0.5, 1.0, 10**0.5)
 #: Ridges of Falkon in units of ours, penalties of the stochastic gradients, and their Nyström features.
 FALKON_RIDGES, SGD_PENALTIES, COMPONENTS = (1.0, 0.1, 0.01), (1e-5, 1e-6), 2000
-#: EigenPro is looked at after every so many passes, ends after so many looks without gain, or so many times our seconds.
+#: EigenPro is looked at after every so many passes; it ends after so many looks without gain or times our seconds.
 PASSES, PATIENCE, TIMES_OURS = 5, 4, 3.0
 NOTE = (
     "Official split. all: LSPC(centers='all'), default: LSPC(), lightgbm: LGBMClassifier(), each as it comes. The "

@@ -1,4 +1,4 @@
-"""EigenPro 2.0 in NumPy after S. Ma and M. Belkin (2019), Kernel machines that adapt to parallel computational resources.
+"""EigenPro 2.0 in NumPy after S. Ma and M. Belkin (2019), Kernel machines that adapt to GPUs.
 
 The package cannot be installed from the index; this follows the paper's Algorithm 1 and, for the sizes of subsample and
 batch and for the step, the authors' published defaults. The kernel matrix is computed once and kept in float32.
