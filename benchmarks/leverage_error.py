@@ -62,9 +62,9 @@ def compared(X, y, X_test, y_test, kernel, ridge: float) -> dict:
     found = {"exact": exact.leverage, "float32": packed.leverage}
     found |= {f"{q} probes": leverage for q, leverage in problem.estimated().items()}
     scores = kernel(X_test, problem.points) @ exact.coef()
-    left, cells = 1.0 - exact.leverage * problem.weight, {}
+    left, cells = 1.0 - exact.leverage, {}  # of one copy of a row, as leave-one-out leaves out one
     for name, leverage in found.items():
-        error = (1.0 - leverage * problem.weight) / left - 1.0
+        error = (1.0 - leverage) / left - 1.0
         link, held_out = problem.link(exact, leverage)
         test = _log_loss(y_test, link.probabilities(scores))
         errors = {"rms": np.sqrt(np.mean(error**2)), "mean": error.mean(), "worst": np.abs(error).max()}

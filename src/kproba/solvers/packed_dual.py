@@ -2,8 +2,8 @@
 
 Below its diagonal the square holds M = Ω^½KΩ^½, above it R of M + ρI = RᵀR and then R⁻¹ in R's place. With
 B = (M + ρI)⁻¹ = R⁻¹R⁻ᵀ the diagonal of B, all that leverages need, is the squared norms of the rows of R⁻¹: exact, for
-a third less than B itself. Numbers are float32 wherever the ridge is large enough for them, at a third of the time and
-half the memory, and the solution is corrected by its residual, which is summed in float64.
+a third less than B itself. Numbers are float32 wherever the ridge is large enough for them, at less than half the time
+and half the memory, and the solution is corrected by its residual, which is summed in float64.
 """
 
 from __future__ import annotations
