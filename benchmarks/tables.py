@@ -115,6 +115,35 @@ def centers(payload: dict) -> str:
     return markdown(["set", "centres", "log-loss", "error", "fit, s"], rows)
 
 
+def all_centers(payload: dict) -> str:
+    names = {
+        "all": '**LSPC(centers="all")**',
+        "default": "LSPC()",
+        "lightgbm": "LightGBM",
+        "all_given": 'LSPC(centers="all"), kernel, width and ridge given',
+        "eigenpro": "EigenPro 2.0, {passes} passes",
+        "falkon_4000": "Falkon, {centers:,} centres",
+        "falkon_8000": "Falkon, {centers:,} centres",
+        "nystroem_sgd": "Nystroem({centers:,}) + SGDClassifier",
+    }
+    rows = []
+    for key, cell in payload["cells"].items():
+        numbers = [f"{cell['log_loss']:.3f}", f"{cell['error']:.4f}", f"{cell['calibration_error']:.4f}"]
+        times = [_seconds(cell["fit_seconds"]), _seconds(cell["cpu_seconds"])]
+        rows.append([names[key].format(**cell), *numbers, *times, f"{cell['peak_bytes'] / 2**30:.2f}"])
+    return markdown(["", "log-loss", "error", "calibration error", "fit, s", "CPU, s", "peak, GiB"], rows)
+
+
+def leverage_error(payload: dict) -> str:
+    """Errors of 1 − h and log-losses, one row for every way to the leverages."""
+    about, rows = payload["leverage"], []
+    for name, cell in about["cells"].items():
+        errors = [f"{100 * cell[key]:.2g} %" for key in ("rms", "mean", "worst")]
+        rows.append([name, *errors, f"{cell['loo_log_loss']:.4f}", f"{cell['test_log_loss']:.4f}"])
+    header = [f"{about['rows']:,} rows, mean leverage {about['mean_leverage']:.2f}", "error of 1 − h, rms", "mean"]
+    return markdown([*header, "worst", "leave-one-out log-loss", "test log-loss"], rows)
+
+
 def klr_letter(payload: dict) -> str:
     names = {
         "kproba": 'KernelLogisticRegression(solver="newton")',
@@ -368,6 +397,8 @@ TABLES = (
     size_2010,
     quality,
     letter,
+    all_centers,
+    leverage_error,
     fit_floor,
     predict_floor,
     memory,
@@ -379,7 +410,7 @@ TABLES = (
 )
 RENDERERS = {f.__name__: f for f in TABLES}
 #: Tables that show another part of a result whose name is not theirs.
-SOURCES = {"skc_2013_times": "skc_2013"}
+SOURCES = {"skc_2013_times": "skc_2013", "leverage_error": "all_centers"}
 
 
 def render(text: str, folder: Path | str = results.RESULTS) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,13 +14,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import interruptions, many_rows, results, rivals, scaling, tables, tables_quality
+from benchmarks import all_centers, interruptions, many_rows, results, rivals, scaling, tables, tables_quality
+from benchmarks.rivals import eigenpro, falkon
 
 from kproba import open_rows
+from kproba.kernels import Laplacian
 
 MODULES = (
     "tables_quality",
     "letter",
+    "all_centers",
     "fit_floor",
     "predict_floor",
     "memory",
@@ -216,6 +220,32 @@ def test_small_run_writes_what_its_table_shows(name, data_dir):
     import_module(f"benchmarks.{name}").main(arguments)
     rendered = tables.render(f"<!-- table: {name} -->\n<!-- /table -->", data_dir)
     assert rendered.count("\n|") > 3
+
+
+def test_all_centers_in_this_process(data_dir):
+    """Every contender but LightGBM, which a test environment need not have."""
+    data, kept, payload = all_centers.Data.load(data_dir, None), data_dir / "chosen.pickle", {"cells": {}}
+    for name in ("all", "default", *all_centers.GIVEN_OURS):
+        payload["cells"][name] = cell = all_centers.point(name, data, kept)
+        assert cell["error"] < 0.2 and cell["peak_bytes"] > 0
+    payload |= {name: all_centers.point(name, data, kept) for name in ("ridge", "leverage")}
+    assert len(payload["ridge"]) == 3 and payload["leverage"]["cells"]["float32"]["rms"] < 1e-4
+    assert payload["leverage"]["cells"]["128 probes"]["rms"] < payload["leverage"]["cells"]["8 probes"]["rms"]
+    results.write("all_centers", payload, data_dir)
+    for name, rows in (("all_centers", 7), ("leverage_error", 7)):
+        assert tables.render(f"<!-- table: {name} -->\n<!-- /table -->", data_dir).count("\n|") == 2 + rows
+
+
+def test_rivals_after_their_papers_solve_what_they_should():
+    random = np.random.default_rng(0)
+    X, kernel = random.standard_normal((150, 3)), Laplacian(width=1.0)
+    Y = random.standard_normal((150, 2))
+    coef = next(islice(eigenpro.epochs(kernel, X, Y), 300, None))
+    assert np.abs(kernel.gram(X) @ coef - Y).max() < 0.01  # it interpolates in the end
+    centers, coef = falkon.solve(kernel, X, Y, 1e-2, 60)
+    Phi, K = kernel(X, centers), kernel.gram(centers)
+    expected = np.linalg.solve(Phi.T @ Phi + 1.5 * K, Phi.T @ Y)
+    assert np.abs(Phi @ (coef - expected)).max() < 1e-3
 
 
 def test_page_has_every_table():

@@ -259,7 +259,7 @@ class TestInLSPC:
 
     def test_auto_takes_it_for_many_centers(self, monkeypatch):
         X, y = self.rows()
-        monkeypatch.setattr(least_squares, "DENSE_CENTERS", 500)
+        monkeypatch.setattr(least_squares, "PACKED_CENTERS", 500)
         found = LSPC(**CG).fit(X, y)
         given = LSPC(solver="cg", **CG).fit(X, y)
         np.testing.assert_array_equal(found.coef_, given.coef_)
@@ -276,9 +276,16 @@ class TestInLSPC:
 
     def test_searched(self, monkeypatch):
         X, y = self.rows()
-        monkeypatch.setattr(least_squares, "DENSE_CENTERS", 1000)
+        monkeypatch.setattr(least_squares, "DENSE_CENTERS", 600)  # the ridge is chosen on so many
+        monkeypatch.setattr(least_squares, "PACKED_CENTERS", 1000)
         model = LSPC(centers="all", random_state=0).fit(X[:1400], y[:1400])
         assert log_loss(y[1400:], model.predict_proba(X[1400:])) < 0.45
+
+    def test_progress_of_the_iterations(self, capsys):
+        pytest.importorskip("tqdm")
+        X, y = self.rows()
+        LSPC(solver="cg", verbose=1, **CG).fit(X[:300], y[:300])
+        assert "times the tolerance" in capsys.readouterr().err
 
     def test_refused_elsewhere(self):
         X, y = self.rows()

@@ -23,16 +23,21 @@ from .devices.cholesky import DevicePath
 from .devices.device import Device
 from .devices.dual import DeviceDual, fits
 from .moments import Moments
+from .progress import Progress
 from .search import Solution
 from .solvers.cholesky import CholeskyPath
 from .solvers.dual import Dual
 from .solvers.eigen import EigenPath
 from .solvers.iterative_dual import IterativeDual
+from .solvers.packed_dual import PackedDual
 
 #: Features up to this size are kept from one ridge to the next; larger ones are computed again.
 KEEP_BYTES = 8 << 20
-#: With more centres than this, conjugate gradients take less time and memory than a dense factor.
-DENSE_CENTERS = 8000
+#: Up to so many centres the dual form has a kernel matrix and a factor of it in float64, up to so many both in one
+#: square, which is float32 where the ridge allows (1.5 GiB); beyond, no matrix at all and conjugate gradients.
+DENSE_CENTERS, PACKED_CENTERS = 4096, 20_000
+#: With more than so many, the ridge is chosen on so many rows.
+RIDGE_CENTERS = 8192
 
 
 class Group(NamedTuple):
@@ -99,13 +104,14 @@ class LeastSquares:
     clip_parameters: bool = False
     given: Moments | None = None
     seed: int = 0
+    progress: Progress | None = None
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ in the order given.
 
         With ``loo`` it carries exact leave-one-out scores, of all rows or of those in ``loo_rows``.
         """
-        if self._is_dual:
+        if self.is_dual:
             return self._dual_path(ridges, loo_rows)
         judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
         return self._primal_path(ridges, judged)
@@ -115,7 +121,7 @@ class LeastSquares:
     @property
     def has_all_loo(self) -> bool:
         """The dual form has the leverages of all rows whether they are asked for or not."""
-        return self._is_dual
+        return self.is_dual
 
     @property
     def total_weight(self) -> float:
@@ -161,7 +167,7 @@ class LeastSquares:
         return own + constant
 
     @property
-    def _is_dual(self) -> bool:
+    def is_dual(self) -> bool:
         """All distinct rows are centres under the RKHS penalty, and nobody asked for another solver."""
         return (
             self.rkhs
@@ -173,13 +179,21 @@ class LeastSquares:
             and self.solver in ("auto", "cg")
         )
 
+    @property
+    def rows_for_ridge(self) -> int | None:
+        """Distinct rows on which the ridge is chosen, where one costs their number cubed; None for all."""
+        return RIDGE_CENTERS if self.is_dual and self._device is None else None
+
     @cached_property
     def is_iterative(self) -> bool:
         """Whether the dual form is solved by conjugate gradients, with leverages that are estimates."""
-        b = self.basis.n_centers
-        many = b > DENSE_CENTERS if self._device is None else not fits(self._device, b)
-        # a kernel that may be indefinite is checked where its matrix is formed, so it has to be
-        return self._is_dual and (self.solver == "cg" or (many and self.basis.kernel.is_definite))
+        if self._device is None or self.solver == "cg":
+            return self.is_dual and (self.solver == "cg" or self._has_more_centers(PACKED_CENTERS))
+        return self.is_dual and not fits(self._device, self.basis.n_centers)
+
+    def _has_more_centers(self, number: int) -> bool:
+        # a kernel that may be indefinite is checked where its matrix is formed, so it has to be formed
+        return self.basis.n_centers > number and self.basis.kernel.is_definite
 
     def _uses_eigen(self, n_ridges: int) -> bool:
         if self._device is not None:
@@ -299,16 +313,18 @@ class LeastSquares:
         return scores
 
     @cached_property
-    def _dual(self) -> Dual | DeviceDual | IterativeDual:
+    def _dual(self) -> Dual | PackedDual | DeviceDual | IterativeDual:
         rows, basis, b = self.rows, self.basis, self.basis.n_centers
         sums, weight = np.zeros((b, rows.n_targets)), np.bincount(basis.row_center, rows.weight, b)
         np.add.at(sums, basis.row_center, rows.targets() * rows.weight[:, None])
         if not self.is_iterative and isinstance(basis, DeviceBasis):
             return DeviceDual(basis.device, basis.gram_there(), weight, sums)
-        if not self.is_iterative:
-            return Dual(basis.gram(), weight, sums)
         kernel = partial(basis.kernel, workers=basis.workers)
-        return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers)
+        if self.is_iterative:
+            return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers, self.progress)
+        if self._has_more_centers(DENSE_CENTERS):
+            return PackedDual(basis.centers, kernel, partial(basis.kernel.gram, workers=basis.workers), weight, sums)
+        return Dual(basis.gram(), weight, sums)
 
     def _dual_path(self, ridges, loo_rows):
         rows, center, targets = self.rows, self.basis.row_center, self.rows.targets()

@@ -16,6 +16,8 @@ except ImportError:  # scikit-learn brings a copy
 
 #: Features of one batch take about so many bytes: enough to keep a GPU busy, little beside its memory.
 BLOCK_BYTES = 1 << 30
+#: Arrays up to this size are sent to a GPU while it works.
+PINNED_BYTES = 64 << 20
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
@@ -101,7 +103,15 @@ class Device:
             if not array.flags.writeable:  # PyTorch shares memory with NumPy where it can, and warns of such
                 array = array.copy()
         dtype = None if dtype is None else getattr(self.xp, np.dtype(dtype).name)
+        if self._is_cuda and isinstance(array, np.ndarray) and array.nbytes <= PINNED_BYTES:
+            # from page-locked memory a copy takes its turn behind the work that the GPU has, and nobody waits for it
+            there = import_module("torch").from_numpy(array).pin_memory().to(self.name, non_blocking=True)
+            return there if dtype is None else there.to(dtype)
         return self.xp.asarray(array, dtype=dtype, device=self._handle)
+
+    @property
+    def _is_cuda(self) -> bool:
+        return self.library == "torch" and self.name.startswith("cuda")
 
     def get(self, array) -> np.ndarray:
         """A NumPy array of what lies on the device."""
@@ -134,7 +144,7 @@ class Device:
     @property
     def free_bytes(self) -> float:
         """Memory that an array may take; infinity where the device does not say."""
-        if self.library == "torch" and self.name.startswith("cuda"):
+        if self._is_cuda:
             torch = import_module("torch")
             torch.cuda.empty_cache()
             return float(torch.cuda.mem_get_info(self.name)[0])
@@ -151,7 +161,7 @@ class Device:
 
     def product(self, left, right):
         """A matrix product in full precision, whatever the process allows elsewhere: TF32 makes H indefinite."""
-        if self.library != "torch" or not self.name.startswith("cuda"):
+        if not self._is_cuda:
             return left @ right
         torch = import_module("torch")
         allowed = torch.get_float32_matmul_precision()

@@ -202,10 +202,24 @@ class SearchedClassifier(StreamedClassifier):
         if not search.any_ridge:
             return replace(search, pose=lambda *_: problem).grid(rows, [best.kernel], "ridge")[0]
         few, many = best.problem.rows.total_weight, problem.total_weight
-        climbed = search.climb(problem, self._ridge_for_more_rows(best.solution.ridge, few, many))
+        size = self._rows_for_ridge(problem)
+        if size is not None and rows.n_distinct > size:
+            some = search.pose(subsample(rows, size, search.seed), best.kernel)
+            ridge = self._climbed(search, some, best.solution.ridge, few).solution.ridge
+            some.forget()
+            return self._only(search, problem, self._ridge_for_more_rows(ridge, some.total_weight, many))
+        climbed = self._climbed(search, problem, best.solution.ridge, few)
         if len(climbed.solution.held_out) == len(rows):
             return climbed
         return self._only(search, problem, climbed.solution.ridge)
+
+    def _climbed(self, search: Search, problem: Problem, ridge: float, few: float) -> Candidate:
+        """The best ridge of a problem, from the one that was best for ``few`` rows."""
+        return search.climb(problem, self._ridge_for_more_rows(ridge, few, problem.total_weight))
+
+    def _rows_for_ridge(self, problem: Problem) -> int | None:
+        """Distinct rows on which the ridge is chosen; None for all of them."""
+        return None
 
     def _only(self, search: Search, problem: Problem, ridge: float) -> Candidate:
         """One ridge and no comparison; leave-one-out only if somebody needs it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..basis import Basis
@@ -57,7 +59,7 @@ class LSPC(SearchedClassifier):
         weights columns by how much the model changes along them.
     solver : {"auto", "cholesky", "eigen", "cg", "sgd"}, default="auto"
         How the system is solved. ``"auto"`` uses the dual form where all rows are centres under the RKHS penalty, by
-        preconditioned conjugate gradients (``"cg"``) if they are more than 8,000, one eigendecomposition for many
+        preconditioned conjugate gradients (``"cg"``) if they are more than 20,000, one eigendecomposition for many
         ridges of the papers' penalty, and Cholesky factors otherwise. With ``"cg"`` leave-one-out scores are estimates.
         ``"sgd"`` takes ``passes`` over the rows by averaged stochastic gradients (2010 Sec. 4) after kernel, width and
         ridge were chosen on a sample by the others; its held-out scores come from folds.
@@ -166,6 +168,14 @@ class LSPC(SearchedClassifier):
         basis = search.pose(rows, kernel).basis
         problem = StochasticLeastSquares(rows, basis, self._is_rkhs(), int(self.passes), search.seed, int(self.folds))
         return self._only(search, problem, ridge)
+
+    def _rows_for_ridge(self, problem) -> int | None:
+        return problem.rows_for_ridge
+
+    def _only(self, search: Search, problem, ridge: float) -> Candidate:
+        if isinstance(problem, LeastSquares) and problem.is_iterative:
+            problem = replace(problem, progress=search.progress)
+        return super()._only(search, problem, ridge)
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""

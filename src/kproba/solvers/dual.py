@@ -69,15 +69,15 @@ class Dual:
             yield DualSolution(fitted[:, r], leverage[:, r], coef)
 
     def _by_cholesky(self, ridges):
-        """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB, so its diagonal needs B's alone."""
+        """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB: B's diagonal is enough, the columns of L⁻¹ squared."""
         root = np.sqrt(self.weight)[:, None]
         for ridge in ridges:
             system = self._weighted_gram()
             np.einsum("ii->i", system)[:] += ridge
             lower = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
             scaled = linalg.cho_solve((lower, True), self.sums / root, check_finite=False)
-            inverse = linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)[0]
-            leverage = (1.0 - ridge * np.diagonal(inverse)) / self.weight
+            inverse = linalg.lapack.dtrtri(lower, lower=1, overwrite_c=1)[0]
+            leverage = (1.0 - ridge * np.einsum("ij,ij->j", inverse, inverse)) / self.weight
             fitted = self.sums / self.weight[:, None] - ridge * scaled / root
 
             def coef(scaled=scaled):

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from ..progress import Progress
 from ..sweep import row_slices
 from .cg import LocalInverse, Nystrom, Probes, neighbours_of, solve
 from .dual import DualSolution
@@ -30,6 +31,7 @@ class IterativeDual:
     sums: np.ndarray
     seed: int = 0
     workers: int = 1
+    progress: Progress | None = None
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
         """The solution for every total ridge ρ, each from the one before; leverages are estimates."""
@@ -38,7 +40,8 @@ class IterativeDual:
         rhs = np.hstack([means, probes.rhs(self._preconditioner)])
         tol = np.repeat([TARGET_TOL, PROBE_TOL], [k, PROBES])
         for ridge in ridges:
-            start = solve(self._product, self._preconditioner, rhs, ridge, tol, start=start).coef
+            found = solve(self._product, self._preconditioner, rhs, ridge, tol, start=start, progress=self.progress)
+            start = found.coef
             local = LocalInverse.of(self._gram_of, self._neighbours, ridge, self.weight)
             leverage = probes.leverages(start[:, k:], self._preconditioner, ridge, local).estimate
             coef = start[:, :k]

@@ -1,0 +1,178 @@
+"""The dual form of :mod:`.dual` where one kernel matrix fits the memory, and hardly two: matrix and factor in a square.
+
+Below its diagonal the square holds M = Ω^½KΩ^½, above it R of M + ρI = RᵀR and then R⁻¹ in R's place. With
+B = (M + ρI)⁻¹ = R⁻¹R⁻ᵀ the diagonal of B, all that leverages need, is the squared norms of the rows of R⁻¹: exact, for
+a third less than B itself. Numbers are float32 wherever the ridge is large enough for them, at less than half the time
+and half the memory, and the solution is corrected by its residual, which is summed in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+from scipy import linalg
+
+from ..sweep import row_slices
+from .cholesky import rounding_level, warn_singular
+from .dual import DualSolution
+
+#: Rows and columns of the tiles in which the square is copied and multiplied.
+TILE = 1024
+#: float32 serves while its rounding errors of M are below this share of the ridge: then the diagonal of B and fitted
+#: values are right to a thousandth or better (tests/test_packed_dual.py).
+SINGLE_SHARE = 0.01
+#: Steps by which the largest eigenvalue is found; a kernel matrix of positive numbers has one far above the others.
+POWER_STEPS = 4
+#: Corrections of the solution by its residual.
+CORRECTIONS = 2
+
+
+@dataclass
+class PackedDual:
+    """Points (b, d), kernel, weight Ω (b,) and weighted target sums Ωt̄ (b, k) of the distinct rows."""
+
+    points: np.ndarray
+    kernel: Callable
+    gram: Callable[[np.ndarray], np.ndarray]
+    weight: np.ndarray
+    sums: np.ndarray
+    _square: Square | None = field(default=None, init=False)
+
+    def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
+        """The solution for every total ridge ρ."""
+        return map(self._at, ridges)
+
+    def _at(self, ridge: float) -> DualSolution:
+        square, ridge = self._factored(ridge)
+        root = np.sqrt(self.weight)[:, None]
+        scaled = square.solve(self.sums / root)
+        inverse = square.inverse_diagonal()
+        means = self.sums / self.weight[:, None]
+        leverage = (1.0 - ridge * inverse) / self.weight
+        return DualSolution(means - ridge * scaled / root, leverage, partial(np.multiply, root, scaled))
+
+    def _factored(self, ridge: float) -> tuple[Square, float]:
+        """A square with the factor for this ridge, and the ridge, raised where no precision resolves it."""
+        square = self._of(np.float32) if self._square is None else self._square
+        if square.dtype == np.float32:
+            if square.resolves(ridge) and square.factor(ridge):
+                return square, ridge
+            self._square = None
+            del square  # one goes before the other comes
+            square = self._of(np.float64)
+        level = rounding_level(square.diagonal)
+        if ridge < level:
+            warn_singular(len(self.weight), level)
+            ridge = level
+        while not square.factor(ridge):
+            ridge *= 10.0
+            warn_singular(len(self.weight), ridge)
+        return square, ridge
+
+    def _of(self, dtype) -> Square:
+        self._square = Square.of(self.points, self.kernel, self.gram, np.sqrt(self.weight), dtype)
+        return self._square
+
+
+@dataclass
+class Square:
+    """M (n, n) below the diagonal of ``packed``, its ``diagonal`` (n,) apart, and a factor of M + ρI above."""
+
+    packed: np.ndarray
+    diagonal: np.ndarray
+    ridge: float = np.nan
+
+    @classmethod
+    def of(cls, points, kernel: Callable, gram: Callable, root: np.ndarray, dtype) -> Square:
+        """Kernel values are computed in float64, each pair once, and rounded: a matrix that is symmetric, and definite
+        up to rounding errors that have no pattern."""
+        n = len(root)
+        packed, diagonal = np.empty((n, n), dtype), np.empty(n)
+        points = points.astype(np.float64)
+        for rows in row_slices(n, 8 * n):
+            before = slice(0, rows.start)
+            own = gram(points[rows]) * root[rows, None] * root[rows]
+            diagonal[rows] = np.diagonal(own)
+            packed[rows, rows] = own
+            if rows.start:
+                packed[rows, before] = kernel(points[rows], points[before]) * root[rows, None] * root[before]
+        return cls(packed, diagonal)
+
+    @property
+    def dtype(self):
+        return self.packed.dtype
+
+    @property
+    def _column_major(self) -> np.ndarray:
+        """The same memory as LAPACK sees it, where R above the diagonal is a lower factor."""
+        return self.packed.T
+
+    @property
+    def _tiles(self) -> list[slice]:
+        return row_slices(len(self.packed), 1, TILE)
+
+    def _own(self, rows: slice) -> np.ndarray:
+        """A tile of M on the diagonal."""
+        below = np.tril(self.packed[rows, rows], -1)
+        own = below + below.T
+        np.fill_diagonal(own, self.diagonal[rows])
+        return own
+
+    def resolves(self, ridge: float) -> bool:
+        """Whether rounding errors of M are small beside the ridge."""
+        return bool(np.finfo(self.dtype).eps * self._largest <= SINGLE_SHARE * ridge)
+
+    @cached_property
+    def _largest(self) -> float:
+        """The largest eigenvalue of M, by powers."""
+        along = np.ones((len(self.packed), 1))
+        for _ in range(POWER_STEPS):
+            along = self.times(along / np.linalg.norm(along))
+        return float(np.linalg.norm(along))
+
+    def factor(self, ridge: float) -> bool:
+        """R above the diagonal; False if M + ρI is not positive definite in this precision."""
+        for rows in self._tiles:
+            self.packed[rows, rows] = self._own(rows)
+            for before in row_slices(rows.start, 1, TILE):
+                self.packed[before, rows] = self.packed[rows, before].T
+        np.einsum("ii->i", self.packed)[:] = self.diagonal + ridge
+        self.ridge = ridge
+        (potrf,) = linalg.get_lapack_funcs(("potrf",), dtype=self.dtype)
+        return potrf(self._column_major, lower=1, overwrite_a=1, clean=0)[1] == 0
+
+    def solve(self, target: np.ndarray) -> np.ndarray:
+        """(M + ρI)⁻¹ of the columns of ``target`` (n, k), in float64."""
+        found = self._by_factor(target)
+        for _ in range(CORRECTIONS):
+            found += self._by_factor(target - self.times(found) - self.ridge * found)
+        return found
+
+    def _by_factor(self, target: np.ndarray) -> np.ndarray:
+        (potrs,) = linalg.get_lapack_funcs(("potrs",), dtype=self.dtype)
+        return potrs(self._column_major, np.asfortranarray(target, self.dtype), lower=1)[0].astype(np.float64)
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """MV, summed in float64 over tiles."""
+        out, rounded = np.zeros_like(V), V.astype(self.dtype)
+        for rows in self._tiles:
+            out[rows] += self._own(rows) @ rounded[rows]
+            for before in row_slices(rows.start, 1, TILE):
+                tile = self.packed[rows, before]
+                out[rows] += tile @ rounded[before]
+                out[before] += tile.T @ rounded[rows]
+        return out
+
+    def inverse_diagonal(self) -> np.ndarray:
+        """The diagonal of (M + ρI)⁻¹. The factor is lost: R⁻¹ takes its place."""
+        (trtri,) = linalg.get_lapack_funcs(("trtri",), dtype=self.dtype)
+        trtri(self._column_major, lower=1, overwrite_c=1)
+        out = np.empty(len(self.packed))
+        for rows in self._tiles:
+            after = self.packed[rows, rows.stop :]
+            own = np.triu(self.packed[rows, rows])
+            out[rows] = np.einsum("ij,ij->i", own, own) + np.einsum("ij,ij->i", after, after)
+        return out
