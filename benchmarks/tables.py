@@ -130,8 +130,10 @@ def all_centers(payload: dict) -> str:
     for key, cell in payload["cells"].items():
         numbers = [f"{cell['log_loss']:.3f}", f"{cell['error']:.4f}", f"{cell['calibration_error']:.4f}"]
         times = [_seconds(cell["fit_seconds"]), _seconds(cell["cpu_seconds"])]
-        rows.append([names[key].format(**cell), *numbers, *times, f"{cell['peak_bytes'] / 2**30:.2f}"])
-    return markdown(["", "log-loss", "error", "calibration error", "fit, s", "CPU, s", "peak, GiB"], rows)
+        first = _seconds(cell["first_run_cpu_seconds"]) if "first_run_cpu_seconds" in cell else "—"
+        rows.append([names[key].format(**cell), *numbers, *times, first, f"{cell['peak_bytes'] / 2**30:.2f}"])
+    header = ["log-loss", "error", "calibration error", "fit, s", "CPU, s", "first run, CPU, s", "peak, GiB"]
+    return markdown(["", *header], rows)
 
 
 def leverage_error(payload: dict) -> str:
@@ -367,6 +369,53 @@ def cluster(payload: dict) -> str:
     return markdown([shape, "seconds", "over one process", "coefficients differ by"], rows)
 
 
+def gpu(payload: dict) -> str:
+    """A row a run, each part beside its floor."""
+    one, ten, mnist = payload["million"], payload["ten_million"], payload["mnist"]
+    shape = f"{one['rows']:,} × 28 rows on the {payload['gpu']}, 1,000 centres"
+    rows = [
+        [f"{shape}: {name}", _seconds(seconds), f"{seconds / one['seconds']['floor']:.2f}", "—"]
+        for name, seconds in one["seconds"].items()
+    ]
+    rows[-1][-1] = _loss_beside(one["log_loss"], "default")
+    shape = f"{ten['rows']:,} × 70 rows from the host, {ten['centers']:,} centres"
+    rows.append([f"{shape}: floor", _seconds(ten["floor_seconds"]), "1.00", "—"])
+    ratio = f"{ten['seconds'] / ten['floor_seconds']:.2f}"
+    rows.append([f"{shape}: fit", _seconds(ten["seconds"]), ratio, _loss_beside(ten["log_loss"], "float32")])
+    rows += [_digits("mnist, 60,000 rows, all of them centres: fit", mnist)]
+    if "lightgbm_on_mnist" in payload:
+        rows += [_digits("mnist: LightGBM, defaults, on the CPU of another machine", payload["lightgbm_on_mnist"])]
+    return markdown(["", "seconds", "over the floor", "test log-loss"], rows)
+
+
+def _loss_beside(losses: dict, name: str) -> str:
+    return f"{losses[name]:.4f} (best possible {losses['truth']:.4f})"
+
+
+def _digits(name: str, cell: dict) -> list[str]:
+    return [name, _seconds(cell["seconds"]), "—", f"{cell['log_loss']:.4f}, error {100 * cell['error']:.2f} %"]
+
+
+def on_paper(payload: dict) -> str:
+    """What more rows would take, in proportion to those that were measured."""
+    cell, rows = payload["cells"]["width and ridge given"], payload["rows"]
+    core_seconds, read = payload["threads"] * cell["seconds"] / rows, 2 * payload["file_bytes"] / rows
+    on_gpu = results.read("gpu")
+    out = []
+    for n in (10**9, 10**12):
+        hours = n * core_seconds / 3600
+        gpu_hours = (
+            "—"
+            if on_gpu is None
+            else f"{n * on_gpu['million']['seconds']['sums'] / on_gpu['million']['rows'] / 3600:,.2g}"
+        )
+        out.append(
+            [f"{n:.0e}".replace("+", ""), f"{hours:,.0f}", f"{hours / 1000:,.2g}", gpu_hours, f"{n * read / 1e12:,.2g}"]
+        )
+    head = ["core-hours", "hours on 1,000 cores", "hours of one H200, rows there", "TB read in two passes"]
+    return markdown([f"rows of {payload['columns']} columns, {payload['centers']:,} centres", *head], out)
+
+
 def interruptions(payload: dict) -> str:
     """What three kills cost."""
     seconds = payload["seconds"]
@@ -387,6 +436,8 @@ TABLES = (
     out_of_core,
     scaling,
     cluster,
+    gpu,
+    on_paper,
     interruptions,
     skc_2013,
     skc_2013_times,
@@ -410,7 +461,7 @@ TABLES = (
 )
 RENDERERS = {f.__name__: f for f in TABLES}
 #: Tables that show another part of a result whose name is not theirs.
-SOURCES = {"skc_2013_times": "skc_2013", "leverage_error": "all_centers"}
+SOURCES = {"skc_2013_times": "skc_2013", "leverage_error": "all_centers", "on_paper": "out_of_core"}
 
 
 def render(text: str, folder: Path | str = results.RESULTS) -> str:
