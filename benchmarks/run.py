@@ -31,6 +31,7 @@ MODULES = {
     "quality": "tables_quality",
     "letter": "letter",
     "all_centers": "all_centers",
+    "passes": "passes",
 }
 
 

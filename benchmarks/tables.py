@@ -378,6 +378,8 @@ def gpu(payload: dict) -> str:
         for name, seconds in one["seconds"].items()
     ]
     rows[-1][-1] = _loss_beside(one["log_loss"], "default")
+    for name, seconds in payload.get("laplacian", {}).get("seconds", {}).items():
+        rows.append([f"Laplacian distances, 26,000 × 70 rows, 10,000 centres: {name}", _seconds(seconds), "—", "—"])
     shape = f"{ten['rows']:,} × 70 rows from the host, {ten['centers']:,} centres"
     rows.append([f"{shape}: floor", _seconds(ten["floor_seconds"]), "1.00", "—"])
     ratio = f"{ten['seconds'] / ten['floor_seconds']:.2f}"
@@ -394,6 +396,20 @@ def _loss_beside(losses: dict, name: str) -> str:
 
 def _digits(name: str, cell: dict) -> list[str]:
     return [name, _seconds(cell["seconds"]), "—", f"{cell['log_loss']:.4f}, error {100 * cell['error']:.2f} %"]
+
+
+def passes(payload: dict) -> str:
+    """One row a model and a set."""
+    rows = []
+    for name, cell in payload["cells"].items():
+        some, every = cell["by_passes"], cell["in_memory"]
+        sizes = [f"{cell['rows']:,}", f"{cell['sample']:,}", str(cell["classes"])]
+        losses = [f"{every['log_loss']:.4f}", f"{some['log_loss']:.4f}"]
+        points = f"{every['points']}, {some['points']}"
+        times = [_seconds(every["seconds"]), _seconds(some["seconds"])]
+        rows.append([name, *sizes, *losses, points, str(some["passes"]), *times])
+    header = ["rows", "sample", "classes", "log-loss in memory", "by passes", "points or centres", "passes"]
+    return markdown(["", *header, "fit in memory, s", "by passes, s"], rows)
 
 
 def on_paper(payload: dict) -> str:
@@ -437,6 +453,7 @@ TABLES = (
     scaling,
     cluster,
     gpu,
+    passes,
     on_paper,
     interruptions,
     skc_2013,

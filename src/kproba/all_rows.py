@@ -51,4 +51,5 @@ class AllRows:
 
     def _sweep(self, statistic: Statistic, what: str, start_row: int = 0, **options):
         with RowProgress(self.verbose, self.n_rows, f"{self.title}: {what}", start_row) as progress:
-            return sweep_source(self.source, statistic, progress=progress, start_row=start_row, **options)
+            # a look has checked them all before
+            return sweep_source(self.source, statistic, progress=progress, start_row=start_row, checked=True, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -46,7 +46,8 @@ class Basis:
     owner: np.ndarray | None = None
     row_center: Any = None
     workers: int = 1
-    #: what the features of one batch may take
+    #: where features are computed, if not here, and what those of one batch may take
+    device: ClassVar[Any] = None
     block_bytes: ClassVar[int] = BATCH_BYTES
 
     @property
@@ -131,6 +132,10 @@ class MomentsOf(Statistic):
     encoding: Encoding
 
     @property
+    def device(self):
+        return self.basis.device
+
+    @property
     def identity(self):
         return "moments", self.basis.kernel, self.basis.centers, self.encoding
 
@@ -145,6 +150,9 @@ class MomentsOf(Statistic):
 
     def finish(self, total) -> Moments:
         return total.here()
+
+    def on_one_thread(self) -> MomentsOf:
+        return replace(self, basis=replace(self.basis, workers=1))
 
     def resume(self, total: Moments):
         return self.basis.running_moments(len(self.encoding.classes), total)

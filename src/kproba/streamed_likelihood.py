@@ -44,8 +44,15 @@ class SlopeOf(Statistic):
     X: np.ndarray
 
     @property
+    def device(self):
+        return self.basis.device
+
+    @property
     def identity(self):
         return "slope", self.basis.kernel, self.basis.centers, self.encoding, self.loss, self.X
+
+    def on_one_thread(self) -> SlopeOf:
+        return replace(self, basis=replace(self.basis, workers=1))
 
     def zero(self) -> Slope:
         return Slope(0.0, np.zeros_like(self.X))

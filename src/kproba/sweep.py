@@ -7,7 +7,7 @@ wherever they lie; ``fill_tiles`` fills one batch of features tile by tile, each
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import lru_cache
@@ -91,6 +91,8 @@ class Statistic:
     """
 
     identity: Any
+    #: where rows are wanted, if not here
+    device: Any = None
 
     def zero(self) -> Any:
         raise NotImplementedError
@@ -104,26 +106,41 @@ class Statistic:
     def resume(self, total: Any) -> Any:
         return total
 
+    def on_one_thread(self) -> Statistic:
+        """The same for a place where every thread has a part of the rows to itself."""
+        return self
 
-def sweep_source(source, statistic: Statistic, *, progress=None, start_row: int = 0, total=None, after_chunk=None):
+
+def sweep_source(
+    source, statistic: Statistic, *, progress=None, start_row: int = 0, total=None, after_chunk=None, checked=False
+):
     """One pass over a source: the sum of the statistic over its rows, from ``start_row`` on beside ``total``.
 
-    A source that lies elsewhere reduces itself there. Reading runs ahead of computing; ``after_chunk(total, row)``
-    is told what has been summed before which row.
+    A source that lies elsewhere reduces itself there. Reading, and sending to a device, run ahead of computing;
+    ``after_chunk(total, row)`` is told what has been summed before which row. Rows are checked, unless they were
+    (``checked``) and cannot have changed since.
     """
     if hasattr(source, "reduce"):
         return source.reduce(statistic)
     from .data.sources import ahead, check_chunk  # here, because rows in memory are cut by this module too
 
     total = statistic.zero() if total is None else statistic.resume(total)
-    with closing(cast(Generator, ahead(source.chunks(start_row)))) as chunks:
+    with closing(cast(Generator, ahead(_sent(source.chunks(start_row), statistic.device)))) as chunks:
         for chunk in chunks:
-            total = statistic.add(total, check_chunk(chunk, source))
+            # to ask a device means to wait for it
+            chunk = chunk if checked and source.is_in_memory else check_chunk(chunk, source)
+            total = statistic.add(total, chunk)
             if progress is not None:
                 progress.rows(chunk.n_rows)
             if after_chunk is not None:
                 after_chunk(total, chunk.start + chunk.n_rows)
     return statistic.finish(total)
+
+
+def _sent(chunks: Iterable[Any], device) -> Iterator[Any]:
+    """The chunks, with their inputs on the device."""
+    for chunk in chunks:
+        yield chunk if device is None else chunk._replace(X=device.put(chunk.X))
 
 
 def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:

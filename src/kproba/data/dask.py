@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..sweep import one_blas_thread
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
 
 #: Totals that every thread of a cluster makes of the partitions it holds: more of them share the work more evenly.
@@ -53,7 +54,7 @@ class DaskSource(Source):
         """The sum of the statistic over all rows: partitions where they are, and their totals added as a tree."""
         import dask
 
-        shipped = dask.delayed(statistic, pure=False)
+        shipped = dask.delayed(statistic.on_one_thread(), pure=False)
         group_total, add = (dask.delayed(f, pure=False) for f in (_group_total, _sum))
         triples = list(zip(self._parts, self._y, self._weight))
         totals = [
@@ -131,11 +132,12 @@ def _cluster(X) -> tuple[dict, dict]:
 
 
 def _group_total(statistic, triples, name: str, rows: int):
-    """What runs on a worker: the statistic of some partitions."""
+    """What runs on a worker: the statistic of some partitions, on one thread, for the others have partitions too."""
     total = statistic.zero()
-    for X, y, weight in triples:
-        for chunk in _pieces(np.asarray(X), y, weight, rows):
-            total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
+    with one_blas_thread():
+        for X, y, weight in triples:
+            for chunk in _pieces(np.asarray(X), y, weight, rows):
+                total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
     return statistic.finish(total)
 
 

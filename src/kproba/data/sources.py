@@ -21,8 +21,6 @@ from .labels import is_missing
 
 #: A chunk of inputs is about this large: reading it costs far more than asking for it.
 CHUNK_BYTES = 16 << 20
-#: Of a tensor it is a view, and may be larger.
-TENSOR_BYTES = 256 << 20
 
 Item = TypeVar("Item")
 
@@ -56,6 +54,8 @@ class Source(ABC):
     n_rows: int | None
     dtype: np.dtype
     chunk_bytes: int
+    #: whether the rows stay what they are from one pass to the next
+    is_in_memory = False
 
     @abstractmethod
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
@@ -98,6 +98,7 @@ class ArraySource(Source):
         self.n_rows, self.n_features = self._X.shape
         self.dtype = np.dtype(np.float32 if self._X.dtype.kind + str(self._X.itemsize) == "f4" else np.float64)
         self.name = f"the memory map {X.filename}" if isinstance(X, np.memmap) and X.filename else "X"
+        self.is_in_memory = not isinstance(X, np.memmap)
         self.chunk_bytes = chunk_bytes
         self._y = self._beside("y", y)
         self._weight = self._beside("weight", weight)
@@ -132,9 +133,9 @@ class ArraySource(Source):
 class TensorSource(Source):
     """Rows of a tensor, which stay where they lie; labels and weights are NumPy arrays."""
 
-    feature_names = None
+    feature_names, is_in_memory = None, True
 
-    def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = TENSOR_BYTES):
+    def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = CHUNK_BYTES):
         device = Device.of(X)
         self._X, self._y, self._weight = device.floats(X), y, weight
         self.n_rows, self.n_features = X.shape

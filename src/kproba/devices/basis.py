@@ -23,7 +23,7 @@ class DeviceBasis(Basis):
     Kernels that only NumPy can compute, a user's function say, are computed here and sent there.
     """
 
-    device: Any = None
+    device: Any = None  # type: ignore[misc]
     block_bytes: ClassVar[int] = BLOCK_BYTES
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,11 @@ class Device:
             return self.xp.Device(self.name)
         return import_module("cupy").cuda.Device(int(self.name)) if self.library == "cupy" else self.name
 
+    @property
+    def has_triton(self) -> bool:
+        """Whether kernels of our own can run there."""
+        return self._is_cuda and find_spec("triton") is not None
+
     def put(self, array, dtype=None):
         """An array on the device; ``dtype`` is NumPy's."""
         if not is_tensor(array):
@@ -152,12 +158,13 @@ class Device:
 
     def set_diagonal(self, matrix, values: np.ndarray) -> None:
         """Set the diagonal, in place."""
-        there = self.put(values)
-        if self.library == "torch":
-            matrix.diagonal()[:] = there
-            return
-        for k in range(len(values)):
-            matrix[k, k] = there[k]
+        there, places = self.put(values), range(len(values))
+        if self.library == "array_api_strict":  # the standard knows no other way
+            for k in places:
+                matrix[k, k] = there[k]
+        else:
+            index = self.put(np.arange(len(values)))
+            matrix[index, index] = there
 
     def product(self, left, right):
         """A matrix product in full precision, whatever the process allows elsewhere: TF32 makes H indefinite."""

@@ -46,7 +46,8 @@ class DeviceMoments:
         xp, k = self.device.xp, len(self.totals)
         if targets.ndim == 1:
             self.totals += np.bincount(targets, weight, k)
-            there = self._like(phi, targets[:, None] == np.arange(k))
+            codes = self.device.put(targets.astype(np.int32))
+            there = xp.astype(codes[:, None] == self.device.put(np.arange(k, dtype=np.int32)), phi.dtype)
         else:
             self.totals += weight @ targets
             there = self._like(phi, targets)
@@ -64,10 +65,7 @@ class DeviceMoments:
         return total if self.before is None else total + self.before
 
     def _mean_in_full(self):
-        xp = self.device.xp
-        return (
-            self.device.zeros((self.H.shape[0], 1)) if self.mean is None else xp.astype(self.mean, xp.float64)[:, None]
-        )
+        return self.device.zeros((self.H.shape[0], 1)) if self.mean is None else self.device.in_full(self.mean)[:, None]
 
     def _like(self, phi, array: np.ndarray):
         return self.device.xp.astype(self.device.put(array), phi.dtype, copy=False)

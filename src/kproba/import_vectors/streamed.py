@@ -146,9 +146,17 @@ class LossSumsOf(Statistic):
     encoding: Encoding
 
     @property
+    def device(self):
+        return self.features.basis.device
+
+    @property
     def identity(self):
         basis = self.features.basis
         return "losses", basis.kernel, basis.centers, self.features.lower, self.beta, self.encoding
+
+    def on_one_thread(self) -> LossSumsOf:
+        features = self.features
+        return replace(self, features=replace(features, basis=replace(features.basis, workers=1)))
 
     def zero(self) -> LossSums:
         a, k = self.beta.shape

@@ -60,7 +60,11 @@ def squared_distances_on_device(device, X, Z):
 
 
 def manhattan_on_device(device, X, Z):
-    """‖x − z‖₁ of tensors, column after column: a difference of all at once would take d times the memory."""
+    """‖x − z‖₁ of tensors: by one kernel on a GPU, elsewhere column after column, for all at once would not fit."""
+    if device.has_triton:
+        from ..devices.manhattan import manhattan  # here, because Triton is there with CUDA alone
+
+        return manhattan(X, Z)
     total = device.xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
     for j in range(X.shape[1]):
         total += in_place("abs", X[:, j, None] - Z[None, :, j])
