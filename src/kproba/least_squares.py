@@ -147,7 +147,7 @@ class LeastSquares:
 
     def forget(self) -> None:
         """Let go of the matrices; they are computed again if they are asked for."""
-        for name in ("moments", "_gram", "_dual", "_kept_features"):
+        for name in ("moments", "_gram", "_dual", "_kept_features", "_path_there"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -211,7 +211,8 @@ class LeastSquares:
 
     def _paths(self, moments: Moments, eigen: bool) -> list:
         if self._device is not None:
-            return [DevicePath(self._device, moments.H, self._gram)]
+            of_all = moments is self.moments
+            return [self._path_there if of_all else DevicePath(self._device, moments.H, self._gram)]
         paths: list[EigenPath | CholeskyPath] = []
         for centers, _ in self.systems:
             penalty = self._gram
@@ -222,6 +223,12 @@ class LeastSquares:
             else:
                 paths.append(CholeskyPath(moments.H if centers is None else moments.symmetric(centers), penalty))
         return paths
+
+    @cached_property
+    def _path_there(self) -> DevicePath:
+        """H and the penalty on the device: to send them again for every ridge would take longer than to solve."""
+        assert self._device is not None
+        return DevicePath(self._device, self.moments.H, self._gram)
 
     def _factors(self, paths, rho: float) -> list[list]:
         return [

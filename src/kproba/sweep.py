@@ -140,7 +140,7 @@ def sweep_source(
 def _sent(chunks: Iterable[Any], device) -> Iterator[Any]:
     """The chunks, with their inputs on the device."""
     for chunk in chunks:
-        yield chunk if device is None else chunk._replace(X=device.put(chunk.X))
+        yield chunk if device is None else chunk._replace(X=device.put_ahead(chunk.X))
 
 
 def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:

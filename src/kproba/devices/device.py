@@ -17,8 +17,6 @@ except ImportError:  # scikit-learn brings a copy
 
 #: Features of one batch take about so many bytes: enough to keep a GPU busy, little beside its memory.
 BLOCK_BYTES = 1 << 30
-#: Arrays up to this size are sent to a GPU while it works.
-PINNED_BYTES = 64 << 20
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
@@ -109,11 +107,19 @@ class Device:
             if not array.flags.writeable:  # PyTorch shares memory with NumPy where it can, and warns of such
                 array = array.copy()
         dtype = None if dtype is None else getattr(self.xp, np.dtype(dtype).name)
-        if self._is_cuda and isinstance(array, np.ndarray) and array.nbytes <= PINNED_BYTES:
-            # from page-locked memory a copy takes its turn behind the work that the GPU has, and nobody waits for it
-            there = import_module("torch").from_numpy(array).pin_memory().to(self.name, non_blocking=True)
-            return there if dtype is None else there.to(dtype)
         return self.xp.asarray(array, dtype=dtype, device=self._handle)
+
+    def put_ahead(self, array):
+        """The same by a thread that runs ahead of the computing: in the order of the computing it would wait for it."""
+        if not self._is_cuda or is_tensor(array):
+            return self.put(array)
+        torch = import_module("torch")
+        stream = torch.cuda.Stream(self.name)
+        with torch.cuda.stream(stream):
+            there = self.put(array)
+        stream.synchronize()
+        there.record_stream(torch.cuda.current_stream(self.name))  # its memory is not free before it has been used
+        return there
 
     @property
     def _is_cuda(self) -> bool:

@@ -15,7 +15,7 @@ ROWS, CENTERS = 64, 128
 
 @triton.jit
 def _fill(X, Z, out, n, b, d, ROWS: tl.constexpr, CENTERS: tl.constexpr):
-    """One tile of the distances (n, b); X (d, n) and Z (d, b) have a column of the data in a row: it is read at once."""
+    """One tile of the distances (n, b); a column of the data is a row of X (d, n) and Z (d, b), and is read at once."""
     i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     j = tl.program_id(1) * CENTERS + tl.arange(0, CENTERS)
     total = tl.zeros((ROWS, CENTERS), dtype=out.dtype.element_ty)

@@ -34,25 +34,26 @@ class DeviceMoments:
             self.mean = self.device.xp.mean(phi, axis=0)
         phi -= self.mean
         self.n += float(weight.sum())
-        self.h += self.device.product(phi.mT, self._beside(phi, targets, weight))
-        if not (weight == 1.0).all():
+        weighted = not (weight == 1.0).all()
+        self.h += self.device.product(phi.mT, self._beside(phi, targets, weight if weighted else None))
+        if weighted:
             phi *= self._like(phi, np.sqrt(weight)[:, None])
         for strip in self._strips(phi.shape[1]):
             self.H[strip, : strip.stop] += self.device.product(phi[:, strip].mT, phi[:, : strip.stop])
         return self
 
-    def _beside(self, phi, targets: np.ndarray, weight: np.ndarray):
-        """w[t, 1] (m, k + 1) on the device, its first columns added to the totals."""
+    def _beside(self, phi, targets: np.ndarray, weight: np.ndarray | None):
+        """w[t, 1] (m, k + 1) on the device, its first columns added to the totals; the weights are one where None."""
         xp, k = self.device.xp, len(self.totals)
         if targets.ndim == 1:
             self.totals += np.bincount(targets, weight, k)
-            codes = self.device.put(targets.astype(np.int32))
+            codes = self.device.put(targets.astype(np.uint8 if k <= 256 else np.int32))  # little to send
             there = xp.astype(codes[:, None] == self.device.put(np.arange(k, dtype=np.int32)), phi.dtype)
         else:
-            self.totals += weight @ targets
+            self.totals += targets.sum(axis=0) if weight is None else weight @ targets
             there = self._like(phi, targets)
-        weight = self._like(phi, weight[:, None])
-        return xp.concat([weight * there, weight], axis=1)
+        there = xp.concat([there, xp.ones_like(there[:, :1])], axis=1)
+        return there if weight is None else there * self._like(phi, weight[:, None])
 
     def here(self) -> Moments:
         """All sums so far as NumPy arrays."""
