@@ -411,14 +411,17 @@ def passes(payload: dict) -> str:
     """One row a model and a set."""
     rows = []
     for name, cell in payload["cells"].items():
-        some, every = cell["by_passes"], cell["in_memory"]
+        some, every = cell["by_passes"], cell.get("in_memory")
         sizes = [f"{cell['rows']:,}", f"{cell['sample']:,}", str(cell["classes"])]
-        losses = [f"{every['log_loss']:.4f}", f"{some['log_loss']:.4f}"]
-        points = f"{every['points']}, {some['points']}"
-        times = [_seconds(every["seconds"]), _seconds(some["seconds"])]
-        rows.append([name, *sizes, *losses, points, str(some["passes"]), *times])
-    header = ["rows", "sample", "classes", "log-loss in memory", "by passes", "points or centres", "passes"]
-    return markdown(["", *header, "fit in memory, s", "by passes, s"], rows)
+        here = ["—"] * 3
+        if every is not None:
+            here = [f"{every['log_loss']:.4f}", str(every["points"]), _seconds(every["seconds"])]
+        there = [f"{some['log_loss']:.4f}", str(some["points"]), _seconds(some["seconds"]), str(some["passes"])]
+        rows.append([name, *sizes, *here, *there])
+    memory, by_passes = (
+        [f"{name} {where}" for name in ("log-loss", "points", "s")] for where in ("in memory", "by passes")
+    )
+    return markdown(["", "rows", "sample", "classes", *memory, *by_passes, "passes"], rows)
 
 
 def on_paper(payload: dict) -> str:
