@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from kproba import (
     LSPC,
@@ -437,3 +438,47 @@ class TestRefused:
         X[2500, 1] = np.nan
         with pytest.raises(ValueError, match="Input X contains NaN in column 1, row 2500"):
             LSPC().fit(ArraySource(X, y))
+
+
+class TestWhatUsersTry:
+    """Errors that name what was found and what to do, and leave nothing behind."""
+
+    @pytest.fixture
+    def file(self, data, tmp_path):
+        frame = pd.DataFrame(np.arange(40.0).reshape(20, 2) % 7, columns=["a", "b"])
+        frame.assign(label=["no", "yes"] * 10, part=frame.a / 3, none=0.0).to_parquet(tmp_path / "rows.parquet")
+        return tmp_path / "rows.parquet"
+
+    def test_probabilities_over_their_own_rows(self, file):
+        clf, before = LSPC().fit(open_rows(file, target="label", columns=["a", "b"])), file.read_bytes()
+        with pytest.raises(ValueError, match="is one of the files that rows are read from"):
+            write_probabilities(clf, open_rows(file, columns=["a", "b"]), file)
+        assert file.read_bytes() == before
+
+    def test_model_that_was_not_fitted(self, file):
+        with pytest.raises(NotFittedError):
+            write_probabilities(LSPC(), open_rows(file, columns=["a", "b"]), file.with_name("out.parquet"))
+
+    def test_target_that_is_no_class(self, file):
+        with pytest.raises(ValueError, match="Unknown label type"):
+            LSPC().fit(open_rows(file, target="part", columns=["a", "b"]))
+
+    @pytest.mark.parametrize("make", [LSPC, SurfaceKernelClassifier, KernelLogisticRegression, ImportVectorMachine])
+    def test_no_row_has_a_weight(self, file, make):
+        with pytest.raises(ValueError, match="weight of every row is zero"):
+            make().fit(open_rows(file, target="label", weight="none", columns=["a", "b"]))
+
+    def test_path_and_generator(self, file):
+        with pytest.raises(TypeError, match="is a path; give kproba"):
+            LSPC().fit(str(file))
+        with pytest.raises(TypeError, match="use partial_fit"):
+            LSPC().fit((row for row in np.eye(3)), [0, 1, 0])
+
+    def test_partitions_that_differ(self):
+        da = pytest.importorskip("dask.dataframe")
+        frame = da.from_pandas(pd.DataFrame({"a": np.arange(60.0), "label": [0, 1] * 30}), npartitions=3)
+        with pytest.raises(ValueError, match="a partition of X has"):
+            LSPC().fit(frame[frame.a > 30][["a"]], frame.label)
+
+    def test_what_a_source_says_of_itself(self, file):
+        assert repr(open_rows(file, target="label", columns=["a", "b"])).endswith("20 rows of 2 columns>")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+from sklearn.utils.validation import check_is_fitted
+
 from .data.files import ProbabilityWriter
 from .data.sources import as_source, inputs
 from .progress import RowProgress
@@ -19,9 +23,12 @@ def write_probabilities(clf, rows, path, *, verbose: int = 0) -> None:
     verbose : int, default=0
         Show rows a second and the time left.
     """
+    check_is_fitted(clf)
     source = as_source(rows)
     if source is None:
         raise TypeError(f"rows must come from kproba.open_rows or be a memory map, got {type(rows).__name__}.")
+    if any(os.path.realpath(path) == os.path.realpath(read) for read in getattr(source, "paths", ())):
+        raise ValueError(f"path={str(path)!r} is one of the files that rows are read from; name another one.")
     with (
         RowProgress(verbose, source.n_rows, "probabilities") as progress,
         ProbabilityWriter(path, clf.classes_) as writer,

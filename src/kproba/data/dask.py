@@ -95,6 +95,11 @@ def _pieces(X, y, weight, rows: int, start: int = 0) -> Iterator[Chunk]:
         X = X.astype(np.float64, copy=False)
     y = None if y is None else np.asarray(y)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    for name, beside in (("y", y), ("sample_weight", weight)):
+        if beside is not None and len(beside) != len(X):
+            raise ValueError(
+                f"a partition of X has {len(X)} rows but that of {name} has {len(beside)}: align them first."
+            )
     for k in range(0, len(X), rows):
         part = slice(k, k + rows)
         piece = np.ascontiguousarray(X[part])

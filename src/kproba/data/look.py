@@ -47,6 +47,10 @@ class Look:
         """Take in a chunk that was checked; on a device its keys are computed there."""
         weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
         y = np.asarray(chunk.y)
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError(
+                "Unknown label type: y holds numbers with fractions (continuous); a classifier needs classes."
+            )
         for label, total in _label_weights(y, weight, list(self.label_weight)).items():
             self.label_weight[label] = self.label_weight.get(label, 0.0) + total
         threshold = None if self.sample is None else self.sample.threshold
@@ -86,6 +90,8 @@ class Look:
     def classes(self, named=None) -> np.ndarray:
         """The labels in order; ``named`` are those that the user announced."""
         labels = np.array(sorted(label for label, weight in self.label_weight.items() if weight > 0))
+        if not len(labels):
+            raise ValueError("the weight of every row is zero; at least one must be positive.")
         if named is not None:
             labels = np.union1d(labels, np.asarray(named))
         if len(labels) < 2:

@@ -21,6 +21,8 @@ from .labels import is_missing
 
 #: A chunk of inputs is about this large: reading it costs far more than asking for it.
 CHUNK_BYTES = 16 << 20
+#: Of few columns it has no more rows than this: progress and checkpoints go from chunk to chunk.
+CHUNK_ROWS = 100_000
 
 Item = TypeVar("Item")
 
@@ -64,7 +66,11 @@ class Source(ABC):
     @property
     def chunk_rows(self) -> int:
         """Rows of every chunk but the last."""
-        return max(1, self.chunk_bytes // max(1, self.n_features * self.dtype.itemsize))
+        return max(1, min(CHUNK_ROWS, self.chunk_bytes // max(1, self.n_features * self.dtype.itemsize)))
+
+    def __repr__(self) -> str:
+        rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
+        return f"<{self.name}: {rows} of {self.n_features} columns>"
 
     def where(self, row: int) -> str:
         """Words that let a user find a row, which is counted from 0."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,12 @@ class SourceClassifier(KernelClassifier):
 
     def _source_of(self, X, y, sample_weight) -> Source | None:
         """X as a source of rows where it is one; None if it is in memory."""
+        if isinstance(X, str | os.PathLike):
+            raise TypeError(
+                f"X={str(X)!r} is a path; give kproba.open_rows({str(X)!r}, target=...) for the rows in it."
+            )
+        if isinstance(X, Iterator):
+            raise TypeError(f"X is a {type(X).__name__}, which gives its rows only once; use partial_fit for batches.")
         if is_dask(X):
             return DaskSource(X, y, sample_weight)
         if is_tensor(X):
@@ -135,6 +143,7 @@ class SourceClassifier(KernelClassifier):
         saved = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._seed() if saved is None else saved.seed(self._seed())
         look = self._look(source, seed)
+        look.classes(classes)  # refuses what has none
         if look.has_all and classes is None:
             X, y, weight = look.everything()
             names = getattr(self, "feature_names_in_", None)

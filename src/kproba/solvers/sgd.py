@@ -12,13 +12,15 @@ from .newton import Optimum
 
 #: Rows in one step, and how fast the steps shrink by the pass.
 STEP_ROWS, DECAY = 32, 0.05
+#: Passes whose mean objective is compared with that of as many before: two single ones may agree by chance.
+WINDOW = 10
 
 
 def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
-    """``max_iter`` passes over the rows at most; converged when the averages of two passes agree far below ``tol``."""
+    """``max_iter`` passes over the rows at most; converged when some of them have gained next to nothing."""
     factor, shape = objective.preconditioner(start), start.X.shape
     random, n = np.random.default_rng(seed), objective.n_rows
-    z, before, best = np.zeros(shape), start, start
+    z, best, values = np.zeros(shape), start, [start.value]
     n_steps = -(-n // STEP_ROWS)
     for epoch in range(1, max_iter + 1):
         order, average = random.permutation(n), np.zeros(shape)
@@ -31,7 +33,9 @@ def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
             average += z / n_steps
         point = objective.at(start.X + factor.half(average))
         best = point if point.value < best.value else best
-        if abs(point.value - before.value) <= 0.01 * tol * abs(point.value):
-            return Optimum(best, True, epoch)
-        before = point
+        values.append(point.value)
+        if epoch >= 2 * WINDOW:
+            before, now = np.mean(values[-2 * WINDOW : -WINDOW]), np.mean(values[-WINDOW:])
+            if before - now <= 0.5 * tol * abs(now):
+                return Optimum(best, True, epoch)
     return Optimum(best, False, max_iter)
