@@ -10,6 +10,7 @@ from kproba.data.rows import Rows
 from kproba.moments import Moments
 from kproba.scaling import fit_scaling
 from kproba.sweep import n_workers, row_slices, sweep
+from oracles import gaussian
 
 
 def rows_of(X, y=None, w=None):
@@ -31,6 +32,20 @@ def test_moments_of_batches_add_up(dtype):
         assert np.abs(a - b).max() <= tolerance * np.abs(a).max()
     assert total.H.dtype == np.float64
     assert np.allclose(whole.symmetric(), (phi.astype(float).T * w) @ phi.astype(float), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_in_float32_resolve_the_small_eigenvalues(weighted):
+    """Features lose their mean before they are multiplied: otherwise rounding makes H indefinite."""
+    random = np.random.default_rng(0)
+    X, T = random.standard_normal((4000, 3)), np.eye(2)[np.arange(4000) % 2]
+    w = random.uniform(0.5, 2.0, 4000) if weighted else np.ones(4000)
+    phi = gaussian(X, X[:60], 8.0).astype(np.float32)
+    exact = Moments.of(phi.astype(np.float64), T, w)
+    found, scaled = Moments.of(phi, T, w), phi * np.sqrt(w)[:, None].astype(np.float32)
+    plain = np.abs(scaled.T @ scaled - exact.symmetric()).max()
+    assert np.abs(found.symmetric() - exact.symmetric()).max() < 0.1 * plain
+    np.testing.assert_allclose(found.h, exact.h, rtol=1e-6)
 
 
 def test_moments_subtract_and_give_class_blocks():
