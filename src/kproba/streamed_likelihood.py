@@ -13,7 +13,7 @@ from .all_rows import AllRows
 from .basis import Basis
 from .data.encoding import Encoding
 from .data.rows import Rows
-from .devices.basis import DeviceBasis
+from .devices.basis import placed
 from .devices.device import Device
 from .likelihood import Likelihood, Objective, warn_not_converged
 from .losses import Multinomial, Tags
@@ -124,8 +124,7 @@ class StreamedLikelihood:
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight
-        basis = self.basis if self.device is None else DeviceBasis.of(self.basis, self.device)
-        whole = StreamedObjective(few, share, basis, self.encoding, self.everything)
+        whole = StreamedObjective(few, share, placed(self.basis, self.device), self.encoding, self.everything)
         return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:

@@ -94,3 +94,8 @@ class DeviceBasis(Basis):
 
     def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
         return self.device.get(self.device.in_full(phi).mT @ self.device.put(values))
+
+
+def placed(basis: Basis, device: Device | None) -> Basis:
+    """The basis on a device; None is here."""
+    return basis if device is None else DeviceBasis.of(basis, device)

@@ -17,7 +17,7 @@ from ..data.dask import is_dask
 from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, inputs
-from ..devices.basis import DeviceBasis
+from ..devices.basis import placed
 from ..devices.device import Device, is_tensor, to_numpy
 from ..devices.device import choose as choose_device
 from ..kernels import Precomputed
@@ -118,7 +118,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        scores = DeviceBasis.of(self.basis_, device).scores(scaled, self.coef_)
+        scores = placed(self.basis_, device).scores(scaled, self.coef_)
         low = str(X.dtype).endswith("float32")
         return (scores + self.intercept_).astype(np.float32 if low else np.float64, copy=False)
 

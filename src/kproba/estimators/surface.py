@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..basis import Basis, Centers, MomentsOf, kmeans_centers, subset_centers
 from ..data.rows import Rows
-from ..devices.basis import DeviceBasis
+from ..devices.basis import placed
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
 from ..progress import Progress
@@ -185,8 +185,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
             scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
             if everything is not None:
-                basis = problem.basis if self.device_ is None else DeviceBasis.of(problem.basis, self.device_)
-                statistic = MomentsOf(basis, everything.encoding(self.scaling_))
+                statistic = MomentsOf(placed(problem.basis, self.device_), everything.encoding(self.scaling_))
                 problem = replace(problem, given=everything.sum(statistic))
             held_out = self._solve(problem, rows)
         self.search_results_ = record.columns()

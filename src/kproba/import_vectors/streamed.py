@@ -21,7 +21,7 @@ from ..all_rows import AllRows
 from ..basis import Basis
 from ..data.encoding import Encoding
 from ..data.hashing import row_keys
-from ..devices.basis import DeviceBasis
+from ..devices.basis import DeviceBasis, placed
 from ..devices.device import Device, is_tensor
 from ..losses import Multinomial
 from ..sweep import Statistic, one_blas_thread, row_slices
@@ -417,8 +417,8 @@ class StreamedSearch:
 
     def _pass(self, proposal: Proposal) -> Expansion:
         q, m = len(self.chosen), len(proposal.rows) - len(self.chosen)
-        basis = Basis(self.task.kernel, self.task.points(proposal.rows), workers=self.task.workers)
-        basis = basis if self.device is None else DeviceBasis.of(basis, self.device)
+        here = Basis(self.task.kernel, self.task.points(proposal.rows), workers=self.task.workers)
+        basis = placed(here, self.device)
         beta = _padded(self.beta, m)
         assert isinstance(self.task.loss, Multinomial)
         statistic = LossSumsOf(OrthonormalBasis(basis, proposal.lower), beta, self.task.loss, self.encoding)
