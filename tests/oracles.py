@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -189,3 +191,26 @@ def nelder_mead_step(points, F):
         else:
             points[1:] = points[0] + 0.5 * (points[1:] - points[0])
     return points[np.argsort([-F(e) for e in points], kind="stable")]
+
+
+def hmm_log_likelihood(frames, start, transition, mean, variance):
+    """log p(x | model) with diagonal covariances: the forward recursion in logarithms, one state at a time."""
+    density = [-0.5 * ((frames - m) ** 2 / v + np.log(2 * np.pi * v)).sum(axis=1) for m, v in zip(mean, variance)]
+    alpha = np.log(start) + [d[0] for d in density]
+    for t in range(1, len(frames)):
+        alpha = np.array([np.logaddexp.reduce(alpha + np.log(transition[:, j])) + d[t] for j, d in enumerate(density)])
+    return np.logaddexp.reduce(alpha)
+
+
+def spectrum(x, z, n):
+    """The cosine of the counts of substrings of length n."""
+    counts = [Counter(s[i : i + n] for i in range(len(s) - n + 1)) for s in (x, z)]
+    product = sum(counts[0][part] * counts[1][part] for part in counts[0])
+    return product / np.sqrt(np.prod([sum(v * v for v in c.values()) for c in counts], dtype=float))
+
+
+def clipped(K, k_new):
+    """A kernel matrix without its negative eigenvalues, and new rows of features that go with it."""
+    values, vectors = np.linalg.eigh(K)
+    kept = vectors[:, values > 0]
+    return kept * values[values > 0] @ kept.T, k_new @ kept @ kept.T

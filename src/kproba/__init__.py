@@ -2,9 +2,28 @@
 
 from . import displays, metrics, recipes
 from .data.files import open_rows
+from .data.items import Sequences
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from .exceptions import ConditionWarning, ConvergenceWarning, KprobaWarning
-from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
+from .exceptions import (
+    ConditionWarning,
+    ConvergenceWarning,
+    DegenerateModelWarning,
+    IndefiniteKernelWarning,
+    KprobaWarning,
+)
+from .kernels import (
+    ChiSquared,
+    Gaussian,
+    GlobalAlignment,
+    HiddenMarkovKernel,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Spectrum,
+)
 from .selection import TimesMedian
 from .writing import write_probabilities
 
@@ -12,10 +31,16 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LSPC",
+    "ChiSquared",
     "ConditionWarning",
     "ConvergenceWarning",
+    "DegenerateModelWarning",
     "Gaussian",
+    "GlobalAlignment",
+    "HiddenMarkovKernel",
     "ImportVectorMachine",
+    "IndefiniteKernelWarning",
+    "Intersection",
     "Kernel",
     "KernelLogisticRegression",
     "KprobaWarning",
@@ -23,6 +48,8 @@ __all__ = [
     "Linear",
     "Matern",
     "Polynomial",
+    "Sequences",
+    "Spectrum",
     "SurfaceKernelClassifier",
     "TimesMedian",
     "displays",

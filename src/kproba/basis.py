@@ -12,14 +12,14 @@ from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from .data.encoding import Encoding
 from .data.hashing import distinct, ranking
+from .data.items import Items
 from .data.rows import Batch, Rows
 from .kernels import Kernel, Precomputed
 from .kernels.base import n_rows
+from .kernels.mended import INDEFINITE, Mended, definite
 from .moments import Moments
-from .sweep import BATCH_BYTES, Statistic, fill_tiles, sweep
+from .sweep import BATCH_BYTES, Statistic, fill_tiles, row_slices, sweep
 
-#: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
-INDEFINITE = 1e-6
 #: k-means sees all rows at every step while they are at most so many; then mini-batches of a sample of the second size.
 LLOYD_ROWS, CLUSTER_ROWS = 10_000, 20_000
 
@@ -49,6 +49,20 @@ class Basis:
     #: where features are computed, if not here, and what those of one batch may take
     device: ClassVar[Any] = None
     block_bytes: ClassVar[int] = BATCH_BYTES
+
+    @classmethod
+    def definite(cls, kernel: Kernel, centers: Centers, workers: int) -> Basis:
+        """The basis of a kernel whose matrix of the centres penalises: positive semi-definite if that can be had."""
+        return cls(definite(kernel, centers.points, workers), *centers, workers=workers)
+
+    def detached(self) -> Basis:
+        """The basis as a model keeps it: without the training rows, and without what it would share with them."""
+        kernel, centers = self.kernel, self.centers
+        if isinstance(centers, Items):
+            own = centers.detached()
+            kernel = kernel.detached(centers, own) if isinstance(kernel, Mended) else kernel
+            centers = own
+        return Basis(kernel, centers, self.owner, workers=self.workers)
 
     @property
     def n_centers(self) -> int:
@@ -113,6 +127,9 @@ class Basis:
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
         """Φ(X)·coef. A tile of Φ is used while it is in the cache; Φ as a whole never exists."""
+        if isinstance(X, Items):
+            blocks = row_slices(len(X), 8 * self.n_centers)
+            return np.concatenate([self(X[rows]) @ coef for rows in blocks] or [np.empty((0, coef.shape[1]))])
         evaluate = self.kernel.evaluator(self.centers)
         dtype = np.result_type(X.dtype, np.float32)
         out, coef = np.empty((n_rows(X), coef.shape[1]), dtype), coef.astype(dtype, copy=False)

@@ -13,3 +13,11 @@ class ConditionWarning(KprobaWarning):
 
 class ConvergenceWarning(KprobaWarning):
     """A fit ended before it had converged; the message says how far it came and what to do."""
+
+
+class DegenerateModelWarning(KprobaWarning):
+    """A small model of a row could not be fitted; the message says what stands in for it."""
+
+
+class IndefiniteKernelWarning(KprobaWarning):
+    """A kernel matrix had negative eigenvalues, which were set to zero; the message says how much that was."""

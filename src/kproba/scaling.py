@@ -8,11 +8,13 @@ variance throws its rows far away from everything.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .data.hashing import distinct
+from .data.items import Sequences
 from .data.rows import Rows
 from .devices.device import Device, is_tensor
 from .sweep import fill_tiles
@@ -37,6 +39,8 @@ class Scaling:
         """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only multiplied."""
         if sparse.issparse(X):
             return sparse.csr_array(X.multiply((self.relevance / self.scale)[None, :])).astype(X.dtype)
+        if isinstance(X, Sequences):
+            return X.with_frames(self(X.frames))
         if is_tensor(X):
             return self._on_device(Device.of(X), X)
         Z = np.empty_like(X)
@@ -62,6 +66,8 @@ class Scaling:
 
     def inverse(self, Z):
         """Rows in the user's units again, up to rounding."""
+        if isinstance(Z, Sequences):
+            return Z.with_frames(self.inverse(Z.frames))
         if sparse.issparse(Z):
             return sparse.csr_array(Z.multiply((self.scale / self.relevance)[None, :]))
         X = Z / self.relevance
@@ -81,9 +87,17 @@ def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
         raise ValueError(f"scaling={mode!r} is not known; use one of {', '.join(map(repr, MODES))}.")
     if mode is None:
         return None
+    if isinstance(rows.X, Sequences):
+        mode, rows = "standard" if mode == "auto" else mode, _frames_of(rows)
     if rows.is_sparse:
         return _scale_only(rows)
     return _standard(rows) if mode == "standard" else _robust(rows)
+
+
+def _frames_of(rows: Rows) -> Rows:
+    """The frames of all sequences as rows, each with the weight of its sequence."""
+    X: Any = rows.X
+    return Rows.of(X.frames, np.zeros(len(X.frames), dtype=int), np.repeat(rows.weight, X.lengths), 1)
 
 
 def _plain(center, scale, squashed=None) -> Scaling:

@@ -197,7 +197,7 @@ class Search:
         best = found[0]
         if best.kernel.has_width:
             best = self._pick([best, *self.around(more, best, NEIGHBOURS, "refine")])
-        if relevance and scaling is not None and isinstance(best.kernel, Radial):
+        if relevance and scaling is not None and may_weigh(best.kernel, more):
             return self.weigh_columns(more, best, scaling)
         return best, scaling
 
@@ -271,6 +271,11 @@ class Search:
             return Candidate(loss, problem.basis.kernel, solution, problem)
 
         return at
+
+
+def may_weigh(kernel: Kernel, rows: Rows) -> bool:
+    """Whether a model has derivatives by the columns of its rows."""
+    return isinstance(kernel, Radial) and not rows.is_sparse
 
 
 def cross_validate(problem: Problem, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:

@@ -41,6 +41,8 @@ def row_keys(X) -> np.ndarray:
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)
     """
+    if hasattr(X, "row_keys"):
+        return X.row_keys()
     if sparse.issparse(X):
         return _sparse_row_keys(X)
     if is_tensor(X):
@@ -63,7 +65,7 @@ def row_keys(X) -> np.ndarray:
 
 def _sparse_row_keys(X) -> np.ndarray:
     X = sparse.csr_array(X)
-    terms = mix(_bits(X.data)) * _column_multipliers(X.shape[1])[X.indices]
+    terms = mix(_bits(X.data)) * _multipliers(X.indices)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return mix(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
 
@@ -91,7 +93,17 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 
 def _column_multipliers(d: int) -> np.ndarray:
-    return mix(np.arange(1, d + 1, dtype=np.uint64) * _GOLDEN) | np.uint64(1)
+    return _multipliers(np.arange(d))
+
+
+def _multipliers(columns: np.ndarray) -> np.ndarray:
+    """An odd number for each column's number."""
+    return mix((columns.astype(np.uint64) + np.uint64(1)) * _GOLDEN) | np.uint64(1)
+
+
+def by_place(keys: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Keys whose sum depends on where each of them stands."""
+    return mix(keys) * _multipliers(place)
 
 
 def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

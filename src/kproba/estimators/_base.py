@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,18 +16,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
 from ..data.dask import is_dask
+from ..data.items import Items, Sequences, as_items
 from ..data.labels import check_weights, class_factors, encode_labels
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, inputs
 from ..devices.basis import placed
 from ..devices.device import Device, is_tensor, to_numpy
 from ..devices.device import choose as choose_device
-from ..kernels import Precomputed
+from ..kernels import Kernel, Precomputed, as_kernels
+from ..kernels.mended import Mended
 from ..links import NAMES as LINKS
 from ..links import in_blocks
+from ..scaling import fit_scaling
 
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
+#: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
+ASYMMETRY = 1e-5
 
 
 def _gives_probabilities(estimator) -> bool:
@@ -71,6 +78,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(X, CheckedInputs) and not reset:
             check_columns(X.shape[1], self)
             return np.asarray(X)
+        items = self._read_items(X, reset)
+        if items is not None:
+            return items
         X = validate_data(
             self,
             X,
@@ -84,16 +94,54 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         precomputed = self._is_precomputed
         if precomputed and sparse.issparse(X):
             raise TypeError("kernel='precomputed' needs a dense matrix X, got a sparse one; use X.toarray().")
-        if precomputed and reset and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
-            )
+        if precomputed and reset:
+            check_square(X)
         values = X.data if sparse.issparse(X) else X
         if self.scaling is None and float(np.abs(values).max(initial=0.0)) > LARGEST:
             raise ValueError(
                 f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X."
             )
         return X
+
+    def _read_items(self, X, reset: bool) -> Items | None:
+        """X as rows that are no vectors, where the kernel compares such; None for a table."""
+        items = as_kernels(self.kernel)[0].read(X)
+        if items is None and not reset and isinstance(self.basis_.centers, Items):
+            items = as_items(X)
+        if items is None:
+            return None
+        if reset:
+            self._forget("n_features_in_", "feature_names_in_")
+        if isinstance(items, Sequences):
+            if reset:
+                self.n_features_in_ = items.n_coefficients
+            check_columns(items.n_coefficients, self, "coefficients a frame")
+        return items
+
+    def _forget(self, *names: str) -> None:
+        """Leave no trace of an earlier fit that this one would not overwrite."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _fit_scaling(self, rows: Rows, kernels: Sequence[Kernel]):
+        """The scaling of the columns, or of the coefficients of frames, where there are such to scale."""
+        if self._is_precomputed:
+            return None
+        has_columns = not isinstance(rows.X, Items) or isinstance(rows.X, Sequences)
+        if has_columns and kernels[0].takes_scaling:
+            return fit_scaling(self.scaling, rows)
+        if self.scaling not in ("auto", None):
+            raise ValueError(
+                f"scaling={self.scaling!r}: the {kernels[0].name} kernel takes its rows as they are; use scaling=None."
+            )
+        return None
+
+    def _given_centers(self, scaling):
+        """Points that the user gave as ``centers``, as the basis takes them: scaled like the rows."""
+        items = as_kernels(self.kernel)[0].read(self.centers)
+        if items is None:
+            return given_centers(self.centers, self._is_precomputed, scaling)
+        return items if scaling is None else scaling(items)
 
     @property
     def _is_precomputed(self) -> bool:
@@ -106,7 +154,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """Raw scores Φθ plus the constant, (n, k)."""
         check_is_fitted(self)
         device = choose_device(self.device, X)
-        if device is not None and not sparse.issparse(X) and not self._is_precomputed:
+        on_items = isinstance(self.basis_.centers, Items)
+        if device is not None and not sparse.issparse(X) and not self._is_precomputed and not on_items:
             return self._scores_on_device(device, X)
         X = self._check_inputs(to_numpy(X), reset=False)
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
@@ -125,10 +174,22 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""
         self._multilabel = rows.is_multilabel
-        self.kernel_ = Precomputed() if self._is_precomputed else basis.kernel
-        self.width_ = basis.kernel.width
-        self.basis_ = Basis(self.kernel_, basis.centers, basis.owner, workers=basis.workers)
-        self.centers_ = basis.centers if self.scaling_ is None else self.scaling_.inverse(basis.centers)
+        if self._is_precomputed:
+            basis = replace(basis, kernel=Precomputed())
+        self.basis_ = basis.detached()
+        self.kernel_ = self._plain_kernel(self.basis_.kernel)
+        self.width_ = self.kernel_.width
+        self.centers_ = self._in_users_units(self.basis_.centers)
+
+    def _in_users_units(self, centers):
+        return centers if self.scaling_ is None else self.scaling_.inverse(centers)
+
+    def _plain_kernel(self, kernel: Kernel) -> Kernel:
+        """The kernel as the user knows it; one that was mended says so."""
+        if not isinstance(kernel, Mended):
+            return kernel
+        kernel.warn()
+        return kernel.kernel
 
     def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
         """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
@@ -280,12 +341,28 @@ def check_tensor(X, estimator):
     return X
 
 
-def check_columns(n_features: int, estimator) -> None:
+def check_columns(n_features: int, estimator, what: str = "features") -> None:
     if n_features != estimator.n_features_in_:
         raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            "features as input."
+            f"X has {n_features} {what}, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            f"{what} as input."
         )
+
+
+def check_square(X: np.ndarray) -> None:
+    """Refuse what is no kernel matrix of the training rows."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
+        )
+    tolerance = ASYMMETRY * float(np.abs(X).max(initial=0.0))
+    for i in range(len(X)):
+        j = int(np.argmax(np.abs(X[i] - X[:, i])))
+        if abs(X[i, j] - X[j, i]) > tolerance:
+            raise ValueError(
+                f"kernel='precomputed': X is not symmetric: X[{i}, {j}] = {X[i, j]:.6g}, X[{j}, {i}] = {X[j, i]:.6g}. "
+                "A kernel matrix has k(x, z) = k(z, x); use (X + X.T)/2 if that is what you mean."
+            )
 
 
 def check_lengths(X, labels) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..basis import Basis, Centers, MomentsOf, all_centers, class_centers, sample_rows, subset_centers
+from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..progress import Progress
-from ..scaling import fit_scaling
 from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, width_candidates
 from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
@@ -21,7 +21,6 @@ from ._base import (
     check_choice,
     check_given_centers,
     check_positive,
-    given_centers,
     scaled_rows,
 )
 from ._streamed import StreamedClassifier
@@ -46,6 +45,11 @@ class SearchedClassifier(StreamedClassifier):
 
     _ridge_grid: Sequence[float]
     _solvers: Sequence[str]
+
+    @property
+    def _penalises_by_kernel(self) -> bool:
+        """Whether the kernel matrix of the centres has to be positive semi-definite."""
+        return True
 
     @property
     def _link_needs_scores(self) -> bool:
@@ -80,8 +84,9 @@ class SearchedClassifier(StreamedClassifier):
         kernels, record = as_kernels(self.kernel), SearchRecord()
         if self._is_precomputed:
             kernels = [Precomputed(training=training)]
-        scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
+        scaling = self._fit_scaling(rows, kernels)
         scaled = scaled_rows(rows, scaling)
+        kernels = [kernel.prepared(scaled.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
         with Progress(self.verbose, title=type(self).__name__) as progress:
             density = self._density(rows.n_distinct if everything is None else n_rows)
             search = Search(
@@ -138,11 +143,12 @@ class SearchedClassifier(StreamedClassifier):
         workers, problem = n_workers(self.n_jobs), problem or self._problem
         given = None
         if not isinstance(self.centers, str | Integral | tuple):
-            given = given_centers(self.centers, self._is_precomputed, scaling)
+            given = self._given_centers(scaling)
+        make = Basis.definite if self._penalises_by_kernel else _plain_basis
 
         def pose(rows: Rows, kernel: Kernel) -> Problem:
             centers = Centers(given) if given is not None else self._choose_centers(rows, kernel, density, seed)
-            return problem(rows, Basis(kernel, *centers, workers=workers), seed)
+            return problem(rows, make(kernel, centers, workers), seed)
 
         return pose
 
@@ -178,7 +184,7 @@ class SearchedClassifier(StreamedClassifier):
         if self.width is widths or len(candidates) == 1:
             return search.grid(subsample(rows, self._grid_rows(rows), search.seed), candidates)[0], scaling
         given = not isinstance(self.centers, str | Integral | tuple)
-        relevance = self.scaling == "auto" and not given and not rows.is_sparse
+        relevance = self.scaling == "auto" and not given
         return self._staged(search, rows, candidates, scaling, relevance)
 
     def _staged(self, search: Search, rows: Rows, kernels: list[Kernel], scaling, relevance: bool):
@@ -275,8 +281,12 @@ class SearchedClassifier(StreamedClassifier):
                 f"centers={self.centers} is more than the {n_given} rows of X that have a positive weight; "
                 f"use centers='all' or a smaller number."
             )
-        if not isinstance(self.centers, str | Integral | tuple):
+        if not isinstance(self.centers, str | Integral | tuple) and not isinstance(rows.X, Items):
             check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
+
+
+def _plain_basis(kernel: Kernel, centers: Centers, workers: int) -> Basis:
+    return Basis(kernel, *centers, workers=workers)
 
 
 def auto_centers(n: int) -> int:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from ..all_rows import AllRows
 from ..checkpoint import Checkpoint
 from ..data.dask import DaskSource, is_dask
+from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
 from ..data.look import Look, Looking, sample_size
 from ..data.rows import Rows
@@ -35,7 +36,7 @@ class SourceClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : array, frame or CSR matrix of shape (n, d), or a source of rows
+        X : array, frame or CSR matrix of shape (n, d), a list of what the kernel compares, or a source of rows
             A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
             are one too if they are more than 50,000: then a sample of them decides, and all are summed up.
         y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
@@ -60,6 +61,8 @@ class SourceClassifier(KernelClassifier):
             self._forget("feature_names_in_")
         else:
             X = self._check_inputs(to_numpy(X), reset=True)
+            if isinstance(X, Items):
+                self.device_ = None  # their kernels run here
             wants_source = classes is not None or checkpoint is not None
             if self._is_large(X) or wants_source:
                 source = self._in_memory_source(X, y, sample_weight, wants_source)
@@ -67,11 +70,6 @@ class SourceClassifier(KernelClassifier):
             return self._fit_source(source, classes, checkpoint)
         self._fit_arrays(X, y, sample_weight)
         return self
-
-    def _forget(self, *names: str) -> None:
-        """Leave no trace of an earlier fit that this one would not overwrite."""
-        for name in names:
-            self.__dict__.pop(name, None)
 
     def _fit_arrays(self, X, y, sample_weight) -> None:
         """Fit on checked inputs, all of them in memory."""
@@ -125,7 +123,7 @@ class SourceClassifier(KernelClassifier):
         """Checked rows as a source; None for several tags a row, which have to be in memory."""
         is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
         labels = column_or_1d(y, warn=True) if (wanted and is_single) or _are_plain(y) else encode_labels(y)[1]
-        if labels.ndim == 2 or sparse.issparse(X):
+        if labels.ndim == 2 or sparse.issparse(X) or isinstance(X, Items):
             if wanted:
                 raise ValueError("partial_fit, classes and checkpoint are for dense rows with one label each.")
             return None

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..basis import MomentsOf
 from ..data.encoding import Encoding
+from ..data.items import Items
 from ..data.labels import class_factors, encode
 from ..data.look import Look
 from ..data.rows import Rows
@@ -93,6 +94,8 @@ class StreamedClassifier(SourceClassifier):
         first = not hasattr(self, "_partial")
         device = choose_device(self.device, X)
         X, y, sample_weight = self._check_inputs(to_numpy(X), reset=first), to_numpy(y), to_numpy(sample_weight)
+        if isinstance(X, Items):
+            raise TypeError(f"partial_fit takes rows of numbers, and kernel={self.kernel!r} compares other things.")
         if sparse.issparse(X):
             raise TypeError("partial_fit takes dense rows; use X.toarray() for batches that fit in memory.")
         source = self._in_memory_source(X, y, sample_weight, wanted=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..basis import Basis, sample_rows
+from ..data.items import Items
 from ..data.labels import class_factors, encode_labels
 from ..data.rows import Rows
 from ..exceptions import ConvergenceWarning
@@ -28,10 +29,10 @@ from ..import_vectors import (
     tuning_split,
 )
 from ..kernels import Kernel, Precomputed, as_kernels
+from ..kernels.mended import definite
 from ..links import Sigmoid, Softmax
 from ..losses import Multinomial, Tags
 from ..progress import Progress
-from ..scaling import fit_scaling
 from ..search import subsample, width_candidates
 from ..selection import TimesMedian
 from ..sweep import map_independent, n_workers, one_blas_thread
@@ -55,6 +56,8 @@ POINTS_BY_ROOT, FEW_POINTS = 1.2, 50
 MOST_POINTS, MOST_COEFFICIENTS = 500, 1500
 #: Distinct rows of the sample that propose points for all rows.
 PROPOSING_ROWS = 10_000
+#: Rows by which a kernel that is not positive semi-definite is made so.
+LANDMARKS = 2000
 
 
 class _Split(NamedTuple):
@@ -233,10 +236,11 @@ class ImportVectorMachine(SourceClassifier):
 
     def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> _Run:
         self._forget("import_indices_", "n_passes_")
-        self.scaling_ = None if self._is_precomputed else fit_scaling(self.scaling, rows)
-        given = None if self._tuning is None else Tuning(self._exact_rows(self._read_tuning(self._tuning, rows)))
         kernels = [Precomputed(training=training)] if self._is_precomputed else as_kernels(self.kernel)
+        self.scaling_ = self._fit_scaling(rows, kernels)
+        given = None if self._tuning is None else Tuning(self._exact_rows(self._read_tuning(self._tuning, rows)))
         scaled, total = self._exact_rows(rows), (everything or rows).total_weight
+        kernels = [kernel.prepared(scaled.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
         # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
         with one_blas_thread(), Progress(self.verbose, title=type(self).__name__) as progress:
             kernel, path = self._choose(kernels, scaled, total, given, seed, progress)
@@ -357,6 +361,8 @@ class ImportVectorMachine(SourceClassifier):
 
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
+        if kernel.is_mended:
+            kernel = definite(kernel, rows.take(sample_rows(rows, LANDMARKS, 0)).X, workers)
         return Task(rows, kernel, loss, workers)
 
     def _most_points(self, rows: Rows) -> int | None:
@@ -385,12 +391,13 @@ class ImportVectorMachine(SourceClassifier):
     def _store(self, final: _Run, path: Sequence[PathPoint], rows: Rows) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
         model, task, loss = final.model, final.model.task, final.model.task.loss
-        self._multilabel = rows.is_multilabel
-        self.kernel_ = Precomputed() if self._is_precomputed else task.kernel
-        self.width_, self.ridge_ = task.kernel.width, model.ridge / rows.total_weight
-        self.centers_ = rows.number[model.chosen] if self._is_precomputed else rows.X[model.chosen]
-        centers = self.centers_ if self.scaling_ is None else self.scaling_(self.centers_)
-        self.basis_ = Basis(self.kernel_, centers, workers=task.workers)
+        self.ridge_ = model.ridge / rows.total_weight
+        own, centers = rows.X[model.chosen], task.points(model.chosen)
+        is_table = not self._is_precomputed and not isinstance(own, Items)
+        if is_table:  # in the user's precision
+            centers = own if self.scaling_ is None else self.scaling_(own)
+        self._store_basis(Basis(task.kernel, centers, workers=task.workers), rows)
+        self.centers_ = own if is_table else self.centers_
         self.coef_, self.intercept_ = loss.scores(model.coef), loss.scores(model.beta[:1])[0]
         self.link_ = Sigmoid() if rows.is_multilabel else Softmax()
         names = ("ridge", "objective", "n_points", "tuning_error", "tuning_log_loss", "seconds")

@@ -181,6 +181,10 @@ class LSPC(SearchedClassifier):
         """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""
         return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
 
+    @property
+    def _penalises_by_kernel(self) -> bool:
+        return self._is_rkhs()
+
     def _judge(self, rows: Rows):
         return loss_for_link(self.link, rows)
 

@@ -8,13 +8,13 @@ import numpy as np
 from scipy import sparse
 
 from ..basis import Basis, Centers, MomentsOf, kmeans_centers, subset_centers
+from ..data.items import Items
 from ..data.rows import Rows
 from ..devices.basis import placed
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
 from ..progress import Progress
-from ..scaling import fit_scaling
-from ..search import NEIGHBOURS, Search, subsample, width_candidates
+from ..search import NEIGHBOURS, Search, may_weigh, subsample, width_candidates
 from ..selection import SearchRecord, TimesMedian, loss_for_link
 from ..surface import SOLVERS, Maximum, Settings, Surface
 from ..sweep import n_workers
@@ -22,7 +22,6 @@ from ._base import (
     check_choice,
     check_count,
     check_given_centers,
-    given_centers,
     scaled_rows,
 )
 from ._streamed import StreamedClassifier
@@ -35,7 +34,8 @@ SEARCH_ROWS = 5000
 #: influence on where the centres of its class lie, and held-out outputs stay honest.
 CLASS_ROWS = 40
 LINKS = ("auto", "softmax", "clip", "none")
-CENTERS = ("auto", "k-means", "class-k-means", "random")
+MEANS = ("k-means", "class-k-means")
+CENTERS = ("auto", *MEANS, "random")
 
 
 class SurfaceKernelClassifier(StreamedClassifier):
@@ -178,11 +178,15 @@ class SurfaceKernelClassifier(StreamedClassifier):
         kernels, record = as_kernels(self.kernel), SearchRecord()
         if self._is_precomputed:
             kernels = [Precomputed(training=training)]
-        scaling = None if self._is_precomputed else fit_scaling(self.scaling, rows)
+        scaling = self._fit_scaling(rows, kernels)
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            few = scaled_rows(subsample(rows, SEARCH_ROWS, seed), scaling)
+            scaled = scaled_rows(rows, scaling)
+            few = subsample(scaled, SEARCH_ROWS, seed)
+            kernels = [kernel.prepared(few.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
             kernel, self.scaling_ = self._choose(kernels, few, scaling, n_rows, record, progress, seed)
-            scaled, settings = scaled_rows(rows, self.scaling_), self._settings(seed, progress)
+            if self.scaling_ is not scaling:
+                scaled = scaled_rows(rows, self.scaling_)
+            settings = self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
             if everything is not None:
                 statistic = MomentsOf(placed(problem.basis, self.device_), everything.encoding(self.scaling_))
@@ -210,11 +214,18 @@ class SurfaceKernelClassifier(StreamedClassifier):
 
     def _centers(self, rows: Rows, scaling, n_rows: int, seed: int) -> Centers:
         """Centres for scaled rows, as many as ``n_rows`` call for: they do not depend on the kernel."""
+        has_means = not self._is_precomputed and not isinstance(rows.X, Items)
         if not isinstance(self.centers, str):
-            check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
-            return Centers(given_centers(self.centers, self._is_precomputed, scaling))
+            if not isinstance(rows.X, Items):
+                check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
+            return Centers(self._given_centers(scaling))
+        if self.centers in MEANS and not has_means:
+            raise ValueError(
+                f"centers={self.centers!r} takes means of rows, and the rows of kernel={self.kernel!r} have none; use "
+                "centers='random'."
+            )
         n, r = rows.n_distinct, min(rows.n_distinct, self._n_centers(n_rows))
-        if self.centers == "random" or self._is_precomputed:
+        if self.centers == "random" or not has_means:
             kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]
             return Centers(subset_centers(rows, kernel, r, seed).points)
         many = n >= CLASS_ROWS * r and not rows.is_multilabel
@@ -236,7 +247,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
         if not any_width or not best.kernel.has_width:
             return best.kernel, scaling
         best = min([best, *search.around(few, best, NEIGHBOURS, "refine")], key=lambda candidate: candidate.rank)
-        if self.scaling != "auto" or not isinstance(self.centers, str) or few.is_sparse:
+        if self.scaling != "auto" or not isinstance(self.centers, str) or not may_weigh(best.kernel, few):
             return best.kernel, scaling
         best, scaling = search.weigh_columns(few, best, scaling)
         return best.kernel, scaling
@@ -291,12 +302,12 @@ class SurfaceKernelClassifier(StreamedClassifier):
             check_count("n_centers", self.n_centers)
         if isinstance(self.centers, str):
             check_choice("centers", self.centers, CENTERS)
-            if self._is_precomputed and self.centers in ("k-means", "class-k-means"):
+            if self._is_precomputed and self.centers in MEANS:
                 raise ValueError(
                     f"centers={self.centers!r} needs the rows themselves, and kernel='precomputed' has none; "
                     "use centers='random' or an array of column numbers."
                 )
-        elif self.centers is None or (np.ndim(self.centers) == 0 and not sparse.issparse(self.centers)):
+        elif not hasattr(self.centers, "__len__") and not sparse.issparse(self.centers):
             known = f"{', '.join(map(repr, CENTERS))} or an array of points"
             raise TypeError(f"centers must be {known}; got {self.centers!r}. Their number is n_centers.")
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ..basis import INDEFINITE, indefinite
+from ..basis import indefinite
 from ..data.hashing import distinct, ranking
+from ..kernels.mended import INDEFINITE
 from ..sweep import BATCH_BYTES, fill_tiles, row_slices
 from .model import (
     MOST_HALVINGS,

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from .alignment import GlobalAlignment
 from .base import Kernel
 from .dot import Linear, Polynomial
 from .given import FromCallable, Precomputed
+from .histogram import ChiSquared, Intersection
 from .radial import Gaussian, Laplacian, Matern, Radial
+from .sequence import HiddenMarkovKernel
+from .text import Spectrum
 
 __all__ = [
+    "ChiSquared",
     "FromCallable",
     "Gaussian",
+    "GlobalAlignment",
+    "HiddenMarkovKernel",
+    "Intersection",
     "Kernel",
     "Laplacian",
     "Linear",
@@ -17,6 +25,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Radial",
+    "Spectrum",
     "as_kernels",
 ]
 
@@ -31,6 +40,11 @@ _NAMED = {
     "polynomial": Polynomial(),
     "poly": Polynomial(),
     "precomputed": Precomputed(),
+    "chi2": ChiSquared(),
+    "intersection": Intersection(),
+    "hidden-markov": HiddenMarkovKernel(),
+    "alignment": GlobalAlignment(),
+    "spectrum": Spectrum(),
 }
 
 

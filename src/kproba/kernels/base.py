@@ -25,10 +25,22 @@ class Kernel:
     has_width: ClassVar[bool] = False
     #: whether every kernel matrix is sure to be positive semi-definite; one that is not is checked where it penalises
     is_definite: ClassVar[bool] = True
+    #: whether one that is not is made so; otherwise it is refused
+    is_mended: ClassVar[bool] = False
+    #: whether columns may be scaled before
+    takes_scaling: ClassVar[bool] = True
     #: whether tensors of other libraries can be met with each other where they lie
     runs_on_devices: ClassVar[bool] = True
     #: the width, None while it is to be chosen
     width: Any = None
+
+    def read(self, X) -> Any:
+        """X as the rows that this kernel compares where they are no vectors; None for a table of numbers."""
+        return None
+
+    def prepared(self, X, workers: int = 1, verbose: int = 0) -> Kernel:
+        """The kernel for a fit on rows X, with done what all evaluations share."""
+        return self
 
     def against(self, Z) -> Callable[[Any, np.ndarray], Any]:
         """A function ``(X, out)`` that writes the width-free statistic of rows X and centres Z into ``out``."""
@@ -93,6 +105,16 @@ class Kernel:
 
         fill_tiles(fill, len(features), features.shape[1] * dtype.itemsize, workers)
         return features
+
+
+class WithoutTiles:
+    """A kernel that meets all rows with all centres at once, in its ``pairs``."""
+
+    def evaluator(self: Any, Z):
+        return lambda X: self(X, Z)
+
+    def __call__(self: Any, X, Z, workers: int = 1):
+        return self.of_pairs(self.pairs(X, Z, workers))
 
 
 def check_width(width) -> None:

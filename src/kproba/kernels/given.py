@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..data.items import Items, as_items, is_table
 from .base import Kernel, n_rows, symmetrised
 
 
@@ -39,6 +40,8 @@ class Precomputed(Kernel):
 class FromCallable(Kernel):
     """A user's function ``k(X, Z) -> (n, b)``, checked for its shape and for finite values.
 
+    Where rows are no table of numbers, X and Z are lists of whatever the user gave.
+
     >>> import numpy as np
     >>> FromCallable(lambda X, Z: X @ Z.T)(np.ones((2, 3)), np.ones((1, 3)))
     array([[3.],
@@ -50,12 +53,15 @@ class FromCallable(Kernel):
     is_definite = False
     runs_on_devices = False
 
+    def read(self, X) -> Items | None:
+        return None if is_table(X) else as_items(X)
+
     def evaluator(self, Z):
         return lambda X: self(X, Z)
 
     def __call__(self, X, Z, workers: int = 1):
-        values = np.asarray(self.function(X, Z))
         expected = (n_rows(X), n_rows(Z))
+        values = np.asarray(self.function(*(list(part) if isinstance(part, Items) else part for part in (X, Z))))
         if values.shape != expected:
             raise ValueError(
                 f"kernel: the callable returned shape {values.shape} for {expected[0]} rows and {expected[1]} "

@@ -110,7 +110,7 @@ class Radial(Kernel):
         return self.of_pairs(pairs)
 
     def width_unit(self, pairs):
-        return float(np.sqrt(_positive_median(pairs)))
+        return float(np.sqrt(positive_median(pairs)))
 
     def slope(self, pairs: np.ndarray) -> np.ndarray:
         """m with ∂k(x, z)/∂x = −m·(x − z)."""
@@ -168,7 +168,7 @@ class Laplacian(Radial):
         return in_place("exp", pairs)
 
     def width_unit(self, pairs):
-        return _positive_median(pairs)
+        return positive_median(pairs)
 
     def sensitivity(self, X, Z, coef):
         features = self.of_pairs(self.pairs(X, Z)) / self.width
@@ -217,7 +217,7 @@ class Matern(Radial):
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
 
 
-def _positive_median(pairs: np.ndarray) -> float:
+def positive_median(pairs: np.ndarray) -> float:
     """Median of the pairs, leaving out rows met with themselves or with their copies: zero up to rounding."""
     positive = pairs[pairs > 1e-12 * pairs.max(initial=0.0)]
     return float(np.median(positive)) if positive.size else 1.0

@@ -1,0 +1,329 @@
+"""Rows that are no vectors: strings, sets, graphs or sequences, whatever a kernel can compare.
+
+Taking some of them gives a view, which shares a ``memory`` with all others of its kind: what a kernel has found out
+about a row (its hidden Markov model, say) is found out once, however often a search or a cross-validation comes back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from .hashing import by_place, mix, row_keys
+
+
+class Memory:
+    """What kernels remember of the items of one collection: one entry for every way to look at them."""
+
+    def __init__(self):
+        self.entries, self.lock = {}, threading.RLock()
+
+    def entry(self, key, make: Callable[[], Any]) -> Any:
+        with self.lock:
+            if key not in self.entries:
+                self.entries[key] = make()
+            return self.entries[key]
+
+    def __getstate__(self):
+        with self.lock:
+            return self.entries.copy()
+
+    def __setstate__(self, entries):
+        self.entries, self.lock = entries, threading.RLock()
+
+
+class Table:
+    """Numbers about pairs of the n items of a collection: each is computed once, and kept if the square has room."""
+
+    #: beyond so many items it is not kept
+    most = 6000
+
+    def __init__(self, n: int):
+        self.n = n
+        self._values: np.ndarray | None = None
+
+    def block(self, X, Z, compute: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
+        """What ``compute(X, Z)`` gives for items X and Z of the collection (n, b)."""
+        if self.n > self.most:
+            return compute(X, Z)
+        where = np.ix_(X.places, Z.places)
+        with X.memory.lock:
+            if self._values is None:
+                self._values = np.full((self.n, self.n), np.nan)
+            unknown = np.isnan(self._values[where])
+            if unknown.any():
+                some, others = X[unknown.any(axis=1)], Z[unknown.any(axis=0)]
+                self._values[np.ix_(some.places, others.places)] = compute(some, others)
+            return self._values[where]
+
+    def taken(self, places: np.ndarray) -> Table:
+        """That of a collection of some of the items; nothing is known yet."""
+        return Table(len(places))
+
+    def __getstate__(self):
+        return {"n": self.n, "_values": None}
+
+
+class Items:
+    """A column of objects, and which of them these are."""
+
+    #: of the features that kernels make of them
+    dtype = np.dtype(np.float64)
+    ndim = 1
+
+    def __init__(self, values: Iterable):
+        self._values = as_objects(values)
+        self._index = np.arange(len(self._values))
+        self.memory = Memory()
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self),)
+
+    def __iter__(self) -> Iterator:
+        return (self._value(i) for i in self._index)
+
+    def __getitem__(self, key):
+        """One item by its number; a view of several by a slice, numbers or truth values."""
+        if isinstance(key, tuple):  # X[rows, ...]
+            key = key[0]
+        if isinstance(key, Integral):
+            return self._value(self._index[key])
+        return self._view(self._index[key if isinstance(key, slice) else np.asarray(key)])
+
+    def _value(self, i):
+        return self._values[i]
+
+    def _view(self, index: np.ndarray):
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__, _index=index)
+        return view
+
+    def astype(self, dtype, copy: bool = True):
+        """Items have no precision of their own."""
+        return self
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where the items stand in their collection, whose memory they share."""
+        return self._index
+
+    @property
+    def collection(self):
+        """All items, of which these are some."""
+        return self._view(np.arange(self._n_all))
+
+    @property
+    def _n_all(self) -> int:
+        return len(self._values)
+
+    def detached(self):
+        """The same items as a collection of their own, which knows of them what this one does."""
+        own = self._copied()
+        with self.memory.lock:
+            known = {key: entry.taken(self._index) for key, entry in self.memory.entries.items()}
+        own.memory.entries.update(known)
+        return own
+
+    def _copied(self):
+        return Items(self)
+
+    def __reduce__(self):
+        return _rebuilt, (type(self), self.detached().__dict__)
+
+    def row_keys(self) -> np.ndarray:
+        """One 64-bit key an item, equal for equal items."""
+        return mix(np.fromiter(map(_item_key, self), dtype=np.uint64, count=len(self)))
+
+
+class Sequences(Items):
+    """Sequences of frames: (frames × coefficients) arrays of any lengths, stacked.
+
+    Where a list of 2-D arrays is taken, this is taken as well. What kernels find out about the sequences stays with
+    them: give the same object to several fits with ``scaling=None``, or to a cross-validation, and nothing is
+    computed twice.
+
+    Parameters
+    ----------
+    frames : array of shape (sum of lengths, d)
+        The frames of all sequences, one sequence after the other.
+    lengths : array of shape (n,)
+        How many frames each sequence has.
+
+    >>> import numpy as np
+    >>> X = Sequences(np.arange(10.0).reshape(5, 2), lengths=[2, 3])
+    >>> len(X), X[1].shape, X[[1, 0]].lengths
+    (2, (3, 2), array([3, 2]))
+    """
+
+    def __init__(self, frames, lengths):
+        frames, lengths = np.asarray(frames), np.asarray(lengths)
+        if frames.ndim != 2 or frames.dtype.kind not in "fiub":
+            raise ValueError(
+                f"frames has shape {frames.shape} and type {frames.dtype}; it must be a matrix of numbers, one row for "
+                "every frame."
+            )
+        if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
+            raise ValueError(f"lengths={lengths!r} must be a list of whole numbers, one for every sequence.")
+        _check_lengths(lengths)
+        if lengths.sum() != len(frames):
+            raise ValueError(f"lengths sum up to {lengths.sum()}, but frames has {len(frames)} rows.")
+        _check_finite(frames, lengths)
+        self._frames = frames.astype(np.float64, copy=False)
+        self._ends = np.cumsum(lengths)
+        self._index = np.arange(len(lengths))
+        self.memory = Memory()
+
+    @classmethod
+    def of(cls, X) -> Sequences:
+        """X as sequences: a list of 2-D arrays, a 3-D array, or sequences already."""
+        if isinstance(X, Sequences):
+            return X
+        if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub":
+            raise ValueError(
+                f"X is one array of shape {X.shape}; sequences are a list of 2-D arrays (frames × coefficients), or "
+                "kproba.Sequences(frames, lengths) for stacked frames."
+            )
+        parts = [_as_frames(item, number) for number, item in enumerate(X)]
+        if not parts:
+            raise ValueError("X has no sequences: found 0 sample(s), a minimum of 1 is required.")
+        widths = [part.shape[1] for part in parts]
+        odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
+        if odd is not None:
+            raise ValueError(
+                f"X: sequence {odd} has {widths[odd]} coefficients a frame and sequence 0 has {widths[0]}; all "
+                "sequences must have the same coefficients."
+            )
+        return cls(np.concatenate(parts), np.array([len(part) for part in parts]))
+
+    @property
+    def n_coefficients(self) -> int:
+        return self._frames.shape[1]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self._ends, prepend=0)[self._index]
+
+    @property
+    def frames(self) -> np.ndarray:
+        """The frames of these sequences, one after the other (sum of lengths, d)."""
+        if len(self) == len(self._ends) and (self._index == np.arange(len(self))).all():
+            return self._frames
+        return self._frames[self.frame_numbers()]
+
+    def frame_numbers(self) -> np.ndarray:
+        lengths = self.lengths
+        starts = self._ends[self._index] - lengths
+        return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+
+    def with_frames(self, frames: np.ndarray) -> Sequences:
+        """Sequences of the same lengths with other frames."""
+        return Sequences(frames, self.lengths)
+
+    def _value(self, i) -> np.ndarray:
+        start = self._ends[i - 1] if i else 0
+        return self._frames[start : self._ends[i]]
+
+    @property
+    def _n_all(self) -> int:
+        return len(self._ends)
+
+    def _copied(self) -> Sequences:
+        return self.with_frames(self.frames.copy())
+
+    def row_keys(self) -> np.ndarray:
+        """Keys of the frames, which count by their places, and of their number."""
+        lengths = self.lengths
+        place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        sums = np.add.reduceat(by_place(row_keys(self.frames), place), np.cumsum(lengths) - lengths)
+        return mix(sums ^ mix(lengths.astype(np.uint64)))
+
+
+def _rebuilt(kind: type, state: dict):
+    items: Any = object.__new__(kind)
+    items.__dict__.update(state)
+    return items
+
+
+def as_objects(values: Iterable) -> np.ndarray:
+    """A 1-D array of objects, whatever they are: NumPy alone would take equal lists apart."""
+    values = list(values)
+    objects = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        objects[i] = value
+    return objects
+
+
+def is_table(X) -> bool:
+    """Whether X is to be read as a table of numbers, good or bad: anything but a list of other things."""
+    if isinstance(X, Items):
+        return False
+    if sparse.issparse(X) or hasattr(X, "columns"):
+        return True
+    try:
+        found = np.asarray(X)
+    except (ValueError, TypeError):  # lists of unequal lengths
+        return False
+    return found.ndim <= 2 and found.dtype.kind in "fiubc"
+
+
+def as_items(X: Sequence) -> Items:
+    """X as items; refuses what has no length or holds nothing."""
+    if isinstance(X, Items):
+        return X
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+        raise TypeError(f"X is a {type(X).__name__}; give a list with one entry for every row.")
+    if not len(X):
+        raise ValueError("X is empty: found 0 sample(s), a minimum of 1 is required.")
+    return Items(X)
+
+
+def _item_key(item) -> int:
+    """64 bits of a digest: of the text for strings, of the pickled object otherwise."""
+    text = item if isinstance(item, str) else joblib.hash(item)
+    return int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest(), "little")
+
+
+def _as_frames(item, number: int) -> np.ndarray:
+    try:
+        frames = np.asarray(item, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"X: sequence {number} is no array of numbers ({type(item).__name__}).") from None
+    if frames.ndim == 1 and frames.size:
+        raise ValueError(
+            f"X: sequence {number} has one dimension; a sequence is 2-D (frames × coefficients): use "
+            "x.reshape(-1, 1) for one coefficient a frame."
+        )
+    if frames.ndim != 2 or not frames.size:
+        raise ValueError(f"X: sequence {number} is empty (shape {frames.shape}); every sequence needs frames.")
+    return frames
+
+
+def _check_lengths(lengths: np.ndarray) -> None:
+    if not len(lengths):
+        raise ValueError("X has no sequences: found 0 sample(s), a minimum of 1 is required.")
+    if lengths.min() < 1:
+        number = int(np.argmin(lengths))
+        raise ValueError(f"X: sequence {number} is empty (length {lengths[number]}); every sequence needs frames.")
+
+
+def _check_finite(frames: np.ndarray, lengths: np.ndarray) -> None:
+    if frames.dtype.kind != "f" or np.isfinite(frames).all():
+        return
+    row = int(np.flatnonzero(~np.isfinite(frames).all(axis=1))[0])
+    number = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
+    found = "NaN" if np.isnan(frames[row]).any() else "infinity"
+    place = row - int(lengths[:number].sum())
+    raise ValueError(
+        f"Input X contains {found}: sequence {number}, frame {place} (counted from 0); drop or fill such frames first."
+    )

@@ -1,0 +1,159 @@
+"""The hidden Markov kernel: sequences are compared by how well each is explained by the other's model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..data.items import Sequences, Table
+from .base import Kernel, WithoutTiles, check_width
+from .hidden_markov import COVARIANCES, Models, Spec, fit_models, log_likelihoods
+from .radial import positive_median
+
+
+@dataclass(frozen=True)
+class HiddenMarkovKernel(WithoutTiles, Kernel):
+    """exp(−D(x, z)/2σ²) of two sequences, each modelled by a small Gaussian hidden Markov model.
+
+    With λ_x the model of x and T_x the frames of x,
+    D(x, z) = ½(log p(x|λ_x) − log p(x|λ_z))/T_x + ½(log p(z|λ_z) − log p(z|λ_x))/T_z: what a frame loses, in nats, when
+    it is explained by the other's model. Rows are sequences: a list of (frames × coefficients) arrays, or
+    :class:`kproba.Sequences`. Models are fitted by hmmlearn (``kproba[sequences]``), once a sequence.
+
+    Its matrices need not be positive semi-definite. Where one is not, its negative eigenvalues are set to zero, for
+    new sequences too, and a warning says how much that was.
+
+    Parameters
+    ----------
+    n_states : int, default=3
+        States of a model; no sequence may have fewer frames.
+    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
+        As in hmmlearn; "tied" is one covariance for all states.
+    width : float, optional
+        The σ above; None has it chosen.
+    prior_variance, prior_frames : float, default=1.0 and 32.0
+        What every state has seen beforehand: so many frames of this variance. Coefficients are scaled to unit variance
+        over all frames unless ``scaling=None``. Models of few frames are better for a strong prior.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> low, high = rng.normal(0, 1, (20, 2)), rng.normal(3, 1, (30, 2))
+    >>> HiddenMarkovKernel(n_states=2, width=3.0)([low, high], [low]).round(2)
+    array([[1.  ],
+           [0.55]])
+    """
+
+    n_states: int = 3
+    covariance_type: str = "diag"
+    width: Any = None
+    prior_variance: float = 1.0
+    prior_frames: float = 32.0
+    name: ClassVar[str] = "hidden Markov"
+    has_width: ClassVar[bool] = True
+    is_definite: ClassVar[bool] = False
+    is_mended: ClassVar[bool] = True
+    runs_on_devices: ClassVar[bool] = False
+
+    def __post_init__(self):
+        check_width(self.width)
+        if isinstance(self.n_states, bool) or not isinstance(self.n_states, Integral) or self.n_states < 1:
+            raise ValueError(f"n_states={self.n_states!r} must be a whole number of at least 1.")
+        if self.covariance_type not in COVARIANCES:
+            known = ", ".join(map(repr, COVARIANCES))
+            raise ValueError(f"covariance_type={self.covariance_type!r} is not known; use one of {known}.")
+        for name in ("prior_variance", "prior_frames"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+                raise ValueError(f"{name}={value!r} must be a positive number.")
+
+    @property
+    def _spec(self) -> Spec:
+        return Spec(int(self.n_states), self.covariance_type, float(self.prior_variance), float(self.prior_frames))
+
+    def read(self, X) -> Sequences:
+        sequences = Sequences.of(X)
+        lengths, least = sequences.lengths, max(2, self.n_states)
+        if lengths.min() < least:
+            number = int(np.argmin(lengths))
+            raise ValueError(
+                f"X: sequence {number} has {lengths[number]} frame(s), and a model of n_states={self.n_states} needs "
+                f"{least} at least; use fewer states, or leave short sequences out."
+            )
+        return sequences
+
+    def prepared(self, X, workers: int = 1, verbose: int = 0):
+        """Fit the models of all sequences at once."""
+        self._comparisons(X).fit(X, workers, verbose)
+        return self
+
+    def pairs(self, X, Z, workers: int = 1):
+        """D (n, b), from what the sequences remember where they are of one collection."""
+        X, Z = self.read(X), self.read(Z)
+        of_x, of_z = self._comparisons(X), self._comparisons(Z)
+        of_x.fit(X, workers)
+        of_z.fit(Z, workers)
+        if of_x is of_z:
+            loss, back = of_x.losses(X, Z, workers), of_x.losses(Z, X, workers)
+        else:
+            loss = of_x.own_of(X) - _a_frame(X, of_z.models(Z), workers)
+            back = of_z.own_of(Z) - _a_frame(Z, of_x.models(X), workers)
+        return np.maximum(0.5 * (loss + back.T), 0.0)
+
+    def of_pairs(self, pairs):
+        pairs *= -0.5 / self.width**2
+        return np.exp(pairs, out=pairs)
+
+    def width_unit(self, pairs):
+        return float(np.sqrt(positive_median(pairs)))
+
+    def _comparisons(self, X: Sequences) -> Comparisons:
+        return X.memory.entry(self._spec, lambda: Comparisons(len(X.collection), self._spec))
+
+
+class Comparisons:
+    """What is known of a collection of sequences: their models, and how well each explains the others.
+
+    ``own`` (n,) is log p(x|λ_x)/T_x, and NaN where there is no model yet; ``table`` has log p(x|λ_z)/T_x.
+    """
+
+    def __init__(self, n: int, spec: Spec):
+        self.own, self.spec, self.table = np.full(n, np.nan), spec, Table(n)
+        self._models: Models | None = None
+
+    def models(self, X: Sequences) -> Models:
+        assert self._models is not None
+        return self._models.taken(X.places)
+
+    def own_of(self, X: Sequences) -> np.ndarray:
+        return self.own[X.places, None]
+
+    def fit(self, X: Sequences, workers: int, verbose: int = 0) -> None:
+        """Make sure that these sequences have models."""
+        with X.memory.lock:
+            missing = np.unique(X.places[np.isnan(self.own[X.places])])
+            if not len(missing):
+                return
+            found, own = fit_models(X.collection[missing], self.spec, workers, verbose)
+            if self._models is None:
+                self._models = Models(*(np.zeros((len(self.own), *part.shape[1:])) for part in found.parts))
+            for whole, part in zip(self._models.parts, found.parts):
+                whole[missing] = part
+            self.own[missing] = own
+
+    def losses(self, X: Sequences, Z: Sequences, workers: int) -> np.ndarray:
+        """What a frame of each x loses by the model of each z of the same collection (n, b)."""
+        return self.own_of(X) - self.table.block(X, Z, lambda X, Z: _a_frame(X, self.models(Z), workers))
+
+    def taken(self, places: np.ndarray) -> Comparisons:
+        """The same for a collection of some of the sequences."""
+        some = Comparisons(len(places), self.spec)
+        some.own, some._models = self.own[places], None if self._models is None else self._models.taken(places)
+        return some
+
+
+def _a_frame(X: Sequences, models: Models, workers: int) -> np.ndarray:
+    """log p(x|model)/T (n, m)."""
+    return log_likelihoods(X, models, workers) / X.lengths[:, None]
