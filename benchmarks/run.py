@@ -32,6 +32,7 @@ MODULES = {
     "letter": "letter",
     "all_centers": "all_centers",
     "passes": "passes",
+    "sequences": "sequences",
 }
 
 
