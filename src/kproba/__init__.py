@@ -1,10 +1,12 @@
 """Kernel classifiers whose probabilities you can trust."""
 
 from . import displays, metrics, recipes
+from .bags import BagOfFeatures
 from .data.files import open_rows
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from .exceptions import ConditionWarning, ConvergenceWarning, KprobaWarning
 from .kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
+from .pictures import PictureDescriptors
 from .selection import TimesMedian
 from .writing import write_probabilities
 
@@ -12,6 +14,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LSPC",
+    "BagOfFeatures",
     "ConditionWarning",
     "ConvergenceWarning",
     "Gaussian",
@@ -22,6 +25,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "PictureDescriptors",
     "Polynomial",
     "SurfaceKernelClassifier",
     "TimesMedian",
