@@ -18,6 +18,8 @@ from scipy.ndimage import gaussian_filter
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from kproba import LSPC, BagOfFeatures, PictureDescriptors
@@ -75,14 +77,13 @@ TAGS = list(TEXTURES)
 
 
 def paint_picture(tags: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """A colour picture with a patch of every texture that it is tagged with, over and under clutter."""
+    """A colour picture with a patch of every texture that it is tagged with, over plain ones."""
     y, x = np.mgrid[:SIDE, :SIDE].astype(float)
     picture = random.uniform(0.2, 0.8, 3) + 0.25 * smooth_noise(random, 14)[..., None] * random.uniform(-1, 1, 3)
-    patches = [TEXTURES[name] for name, is_there in zip(TAGS, tags) if is_there]
-    patches += [plain] * random.integers(1, 4)
-    for texture in random.permutation(np.array(patches, dtype=object)):
+    own = [TEXTURES[name] for name, is_there in zip(TAGS, tags) if is_there]
+    for texture in [plain] * random.integers(1, 4) + [own[i] for i in random.permutation(len(own))]:
         size = random.uniform(16, 30)
-        centre, angle = random.uniform(size * 0.7, SIDE - size * 0.7, 2), random.uniform(0, np.pi)
+        centre, angle = random.uniform(size * 0.7, SIDE - size * 0.7, 2), random.normal(scale=0.3)
         u, v = rotate(x - centre[0], y - centre[1], angle)
         inside = np.hypot(u, v * random.uniform(0.75, 1.3)) < size
         period = random.uniform(7, 13)
@@ -91,7 +92,7 @@ def paint_picture(tags: np.ndarray, random: np.random.Generator) -> np.ndarray:
         edge = gaussian_filter(inside.astype(float), 0.8)[..., None]
         picture = (1 - edge) * picture + edge * (dark * ink + light * (1 - ink))
     shade = 1 + 0.25 * smooth_noise(random, 20)[..., None]
-    return (255 * np.clip(picture * shade + random.normal(scale=0.06, size=picture.shape), 0, 1)).astype(np.uint8)
+    return (255 * np.clip(picture * shade + random.normal(scale=0.04, size=picture.shape), 0, 1)).astype(np.uint8)
 
 
 def plain(u, v, random):
@@ -162,10 +163,10 @@ def patch(picture, row, column):
 
 
 def draw(pictures, tags, proba, patches, path: Path) -> Path:
-    figure = plt.figure(figsize=(15, 7.6), layout="constrained")
+    figure = plt.figure(figsize=(16, 7.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[3, 1])
     left.suptitle("New pictures and the probabilities of their tags", fontsize=13)
-    axes = left.subplots(3, 8, width_ratios=[1, 1] * 4)
+    axes = left.subplots(3, 8, width_ratios=[1.6, 1] * 4)
     for ax, bars, picture, own, p in zip(axes[:, ::2].ravel(), axes[:, 1::2].ravel(), pictures, tags, proba):
         ax.imshow(picture)
         ax.set_axis_off()
@@ -216,10 +217,8 @@ def main(out: str = "out", quick: bool = False) -> None:
     print(f"{n_words} words and their counts in {perf_counter() - start:.1f} s")
 
     tags, tags_new = tags[:n_train], tags[n_train:]
-    models = {
-        "LSPC()": LSPC(random_state=0),
-        "calibrated SVC": OneVsRestClassifier(CalibratedClassifierCV(SVC(), ensemble=False)),
-    }
+    svc = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False)
+    models = {"LSPC()": LSPC(random_state=0), "calibrated SVC": OneVsRestClassifier(svc)}
     results = {name: measure(model, X, tags, X_new, tags_new) for name, model in models.items()}
     print_table(results)
 
@@ -231,8 +230,7 @@ def main(out: str = "out", quick: bool = False) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="out", help="where the picture goes")
-    parser.add_argument("--out", help="the same, by name")
+    parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
     parser.add_argument("--quick", action="store_true", help="fewer pictures and words, for a test")
     options = parser.parse_args()
-    main(options.out or options.folder, options.quick)
+    main(options.out, options.quick)

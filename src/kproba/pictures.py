@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.parallel import Parallel, delayed
 
 from .estimators._base import check_choice, check_count
+from .progress import Progress
 
 #: rings, directions and orientations of DAISY: 8 + 2·6·8 = 104 columns
 _DAISY = {"rings": 2, "histograms": 6, "orientations": 8}
@@ -31,8 +32,8 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     method : {"daisy", "sift"}, default="daisy"
-        ``"daisy"`` describes a patch at every node of a grid, upright and at one size: fast. ``"sift"`` finds corners and
-        blobs of any size and direction first; a picture without any has no descriptors.
+        ``"daisy"`` describes a patch at every node of a grid, upright and at one size: fast. ``"sift"`` first finds
+        corners and blobs of any size and direction; a picture without any has no descriptors.
     step : int, default=8
         Pixels between the nodes of the grid of ``"daisy"``.
     radius : int, default=12
@@ -41,6 +42,8 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
         Larger pictures are shrunk until their longer side has so many pixels; None leaves them.
     n_jobs : int, optional
         Processes; None for one, -1 for all cores.
+    verbose : int, default=0
+        Show a progress bar (needs ``kproba[progress]``).
 
     Examples
     --------
@@ -50,12 +53,13 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
     [(35, 104), (4, 104)]
     """
 
-    def __init__(self, method="daisy", *, step=8, radius=12, max_side=320, n_jobs=None):
+    def __init__(self, method="daisy", *, step=8, radius=12, max_side=320, n_jobs=None, verbose=0):
         self.method = method
         self.step = step
         self.radius = radius
         self.max_side = max_side
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X, y=None) -> PictureDescriptors:
         """Check the parameters; there is nothing to learn."""
@@ -75,11 +79,11 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
         """
         self._check_options()
         _skimage()
-        if isinstance(X, str | os.PathLike) or np.ndim(X[0] if len(X) else 0) == 1:
-            raise ValueError("X is one picture or path; give a list of them, [X] for a single one.")
-        describe = delayed(_described)
+        X = _many(X)
         options = (METHODS[self.method], self.step, self.radius, self.max_side)
-        return list(Parallel(n_jobs=self.n_jobs)(describe(number, picture, *options) for number, picture in enumerate(X)))
+        with Progress(self.verbose, len(X), "PictureDescriptors") as progress:
+            tasks = (delayed(_described)(number, X[number], *options) for number in _stepping(len(X), progress))
+            return list(Parallel(n_jobs=self.n_jobs)(tasks))
 
     def set_output(self, *, transform=None) -> PictureDescriptors:
         """Accepted so that pipelines can set the output of their other steps; lists stay lists."""
@@ -98,6 +102,23 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.requires_fit = False
         return tags
+
+
+def _many(X):
+    """X, unless it is one picture and not many."""
+    if not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
+        raise TypeError(f"X is a {type(X).__name__}; give a list of pictures or paths: list(X).")
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a series counts by its own index
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+    if isinstance(X, str | os.PathLike) or (is_array and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] in (3, 4)))):
+        raise ValueError("X is one picture or path; give a list of them, [X] for a single one.")
+    return X
+
+
+def _stepping(count: int, progress: Progress) -> Iterator[int]:
+    for number in range(count):
+        yield number
+        progress.step()
 
 
 def _described(number: int, picture, method: Callable, step: int, radius: int, max_side: int | None) -> np.ndarray:
