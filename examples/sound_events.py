@@ -88,7 +88,7 @@ KINDS = {make.__name__: make for make in (rain, bark, siren, clock, bell, bird)}
 
 
 def make_sound(kind: str, random: np.random.Generator) -> np.ndarray:
-    """One sound with an echo, in a room that hums and hisses, often louder than the sound."""
+    """One sound with an echo, in a room that hums and hisses, at times louder than the sound."""
     t = np.arange(int(RATE * SECONDS)) / RATE
     sound = KINDS[kind](t, random)
     late = int(RATE * random.uniform(0.02, 0.12))
@@ -96,7 +96,7 @@ def make_sound(kind: str, random: np.random.Generator) -> np.ndarray:
     hiss = np.convolve(random.normal(size=len(t)), np.ones(random.integers(1, 12)), "same")
     hum = np.sin(2 * np.pi * random.uniform(80, 2000) * t)
     noise = hiss / hiss.std() + random.uniform(0, 1) * hum
-    return sound / sound.std() + random.uniform(0.5, 5.0) * noise
+    return sound / sound.std() + random.uniform(0.4, 3.0) * noise
 
 
 def log_mel(sound: np.ndarray) -> np.ndarray:

@@ -189,3 +189,15 @@ def nelder_mead_step(points, F):
         else:
             points[1:] = points[0] + 0.5 * (points[1:] - points[0])
     return points[np.argsort([-F(e) for e in points], kind="stable")]
+
+
+def bag_of_features(items, words, n_neighbors, spread):
+    """Counts of words, each descriptor shared among its nearest words by exp(−d²/2s²)."""
+    counts = np.zeros((len(items), len(words)))
+    for row, item in zip(counts, items):
+        for descriptor in item:
+            square = np.array([np.sum((descriptor - word) ** 2) for word in words])
+            nearest = np.argsort(square, kind="stable")[:n_neighbors]
+            weight = np.exp(-square[nearest] / (2 * spread**2))
+            row[nearest] += weight / weight.sum()
+    return counts

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.neighbors import NearestNeighbors
@@ -27,6 +26,8 @@ NORMALIZATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 FULL_PAIRS = 5_000_000
 #: Batches larger than scikit-learn's, and no word thrown away for being rare: faster, and nearer to the full passes.
 BATCHES = {"batch_size": 4096, "reassignment_ratio": 0.0, "compute_labels": False}
+#: Share of the largest number with a square that descriptors may reach: squares are summed over columns.
+ROOM = 1e-4
 #: Descriptors of so many bytes are looked up together.
 BLOCK_BYTES = 1 << 25
 
@@ -226,10 +227,10 @@ class _Items:
             raise TypeError(f"X[{number}] holds {item.dtype} values; descriptors must be real numbers.")
         with np.errstate(over="ignore"):  # what float32 does not hold is refused in the next lines
             item = item.astype(dtype or _float_type(item.dtype), copy=False)
-        if not np.isfinite(item).all():
+        if not np.abs(item).max(initial=0.0) < np.sqrt(np.finfo(item.dtype).max) * ROOM:
             raise ValueError(
-                f"X[{number}] contains NaN, infinity or a value too large for {item.dtype}; drop or fill such "
-                "descriptors first."
+                f"X[{number}] contains NaN, infinity or a value whose square is too large for {item.dtype}; "
+                "drop or fill such descriptors, or rescale all."
             )
         return item
 
@@ -301,13 +302,11 @@ def _cluster(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
 
 
 def _shares(distance: np.ndarray, spread: float) -> np.ndarray:
-    """What a descriptor counts for each of its words; the sum is one."""
-    if distance.shape[1] == 1:
-        return np.ones_like(distance)
-    if spread == 0:  # more than half of the descriptors are words themselves
-        is_nearest = distance == distance[:, :1]
-        return is_nearest / is_nearest.sum(axis=1, keepdims=True)
-    return softmax(-0.5 * np.square(distance / spread), axis=1)
+    """What a descriptor counts for each of its words, nearest first; the sum is one."""
+    beyond = np.square(distance) - np.square(distance[:, :1])
+    with np.errstate(over="ignore"):  # where descriptors are words themselves the spread is zero, or nearly
+        weight = np.exp(-beyond / max(2 * spread**2, np.finfo(np.float64).tiny))
+    return weight / weight.sum(axis=1, keepdims=True)
 
 
 def _over(counts: np.ndarray, total: np.ndarray) -> np.ndarray:
