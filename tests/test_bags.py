@@ -145,6 +145,7 @@ class Stacked:
         return len(self.ends)
 
     def __getitem__(self, number):
+        assert type(number) is int
         if number >= len(self):
             raise IndexError(number)
         return self.frames[self.starts[number] : self.ends[number]]

@@ -222,7 +222,7 @@ class _Items:
 
     def read(self, number, dtype=None) -> np.ndarray:
         """Descriptors of one item as finite floats."""
-        item = np.asarray(self._items[number])
+        item = np.asarray(self._items[int(number)])  # containers need not know NumPy's integers
         if item.dtype.kind not in "fiub":
             raise TypeError(f"X[{number}] holds {item.dtype} values; descriptors must be real numbers.")
         with np.errstate(over="ignore"):  # what float32 does not hold is refused in the next lines
