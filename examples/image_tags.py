@@ -27,7 +27,9 @@ from kproba import LSPC, BagOfFeatures, PictureDescriptors
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-SIDE, STEP, RADIUS = 96, 6, 12
+SIDE, STEP, RADIUS = 96, 4, 6
+#: pixels around the middle of a patch that are shown
+AROUND = 11
 RIGHT, WRONG = "#0072B2", "#C8C8C8"
 
 
@@ -159,7 +161,8 @@ def telling_patches(pictures, descriptors, bag, X, tags, count: int) -> list[lis
 
 
 def patch(picture, row, column):
-    return picture[row - RADIUS : row + RADIUS + 1, column - RADIUS : column + RADIUS + 1]
+    picture = np.pad(picture, [(AROUND, AROUND), (AROUND, AROUND), (0, 0)], mode="edge")
+    return picture[row : row + 2 * AROUND + 1, column : column + 2 * AROUND + 1]
 
 
 def draw(pictures, tags, proba, patches, path: Path) -> Path:
@@ -173,10 +176,11 @@ def draw(pictures, tags, proba, patches, path: Path) -> Path:
         draw_bars(bars, own, p)
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in (RIGHT, WRONG)]
     left.legend(handles, ["the picture has the tag", "it has not"], loc="outside lower center", ncols=2, frameon=False)
-    right.suptitle("The word that speaks most for a tag", fontsize=13)
+    right.suptitle("Patches of the word that\nspeaks most for a tag", fontsize=13)
     for row, tag, found in zip(right.subplots(len(TAGS), len(patches[0])), TAGS, patches):
         for ax, image in zip(row, found):
             ax.imshow(image)
+            ax.add_patch(plt.Circle((AROUND, AROUND), RADIUS, fill=False, color="white", linewidth=1.5))
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         row[0].set_ylabel(tag, rotation=0, ha="right", va="center", fontsize=10)

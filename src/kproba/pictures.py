@@ -34,9 +34,9 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
     method : {"daisy", "sift"}, default="daisy"
         ``"daisy"`` describes a patch at every node of a grid, upright and at one size: fast. ``"sift"`` first finds
         corners and blobs of any size and direction; a picture without any has no descriptors.
-    step : int, default=8
+    step : int, default=6
         Pixels between the nodes of the grid of ``"daisy"``.
-    radius : int, default=12
+    radius : int, default=8
         Radius in pixels of a patch of ``"daisy"``. A picture that does not hold one is continued at its edges.
     max_side : int or None, default=320
         Larger pictures are shrunk until their longer side has so many pixels; None leaves them.
@@ -50,10 +50,10 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> pictures = [np.random.default_rng(0).random((64, 80)), np.zeros((40, 40, 3), dtype=np.uint8)]
     >>> [found.shape for found in PictureDescriptors().transform(pictures)]
-    [(35, 104), (4, 104)]
+    [(88, 104), (16, 104)]
     """
 
-    def __init__(self, method="daisy", *, step=8, radius=12, max_side=320, n_jobs=None, verbose=0):
+    def __init__(self, method="daisy", *, step=6, radius=8, max_side=320, n_jobs=None, verbose=0):
         self.method = method
         self.step = step
         self.radius = radius
