@@ -61,10 +61,19 @@ class TestCounts:
             atol=1e-6,
         )
 
-    def test_a_constant_column_does_no_harm(self):
-        items = [np.column_stack([item, np.full(len(item), 7.0)]) for item in ITEMS]
+    @pytest.mark.parametrize("constant", [7.0, 0.1, 1e5 / 3])
+    def test_a_constant_column_does_no_harm(self, constant):
+        items = [np.column_stack([item, np.full(len(item), constant)]) for item in ITEMS]
         np.testing.assert_allclose(
             bag(scaling="standard").fit_transform(items), bag(scaling="standard").fit_transform(ITEMS), atol=1e-9
+        )
+
+    @pytest.mark.parametrize("assignment, k", [("hard", 1), ("soft", 5)])
+    def test_far_from_the_origin(self, assignment, k):
+        far = [item + 1e7 for item in ITEMS]
+        model = bag(assignment=assignment, normalize="none").fit(far)
+        np.testing.assert_allclose(
+            model.transform(far), bag_of_features(far, model.words_, k, model.spread_), atol=1e-6
         )
 
     def test_spread_is_the_median_distance_to_the_nearest_word(self):
@@ -271,6 +280,8 @@ class TestRefused:
             bag().fit(items)
         with pytest.raises(ValueError, match="no descriptor at all"):
             bag().fit([np.empty((0, 3))] * 4)
+        with pytest.raises(ValueError, match=r"X\[0\] has descriptors of no columns"):
+            bag().fit([np.empty((4, 0))] * 4)
 
 
 def striped(side=(48, 64), angle=0.0, period=6.0):

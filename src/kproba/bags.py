@@ -117,12 +117,14 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         sample = items.sample(self.max_descriptors, random)
         self.n_features_in_ = items.columns
-        self._scale = _standard_deviation(sample) if self.scaling == "standard" else None
-        sample = self._scaled(sample)
         _check_distinct(sample, self.n_words, items.total)
+        # distances come from products, which lose digits where descriptors lie far from the origin
+        self._origin = sample.mean(axis=0, dtype=np.float64).astype(sample.dtype)
+        self._scale = _standard_deviation(sample) if self.scaling == "standard" else np.ones_like(self._origin)
+        sample = self._moved(sample)
         words = _cluster(sample, self.n_words, random.randint(2**31 - 1))
         self._lookup = NearestNeighbors(algorithm="brute").fit(words)
-        self.words_ = words if self._scale is None else words * self._scale
+        self.words_ = words * self._scale + self._origin
         self.spread_ = float(np.median(self._nearest(sample, 1)[0]))
         return self
 
@@ -138,7 +140,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         items = _Items(X, columns=self.n_features_in_)
         counts = np.zeros((len(items), len(self.words_)))
         for owner, descriptors in items.blocks(BLOCK_BYTES, self.words_.dtype):
-            self._count(owner, self._scaled(descriptors), counts)
+            self._count(owner, self._moved(descriptors), counts)
         return NORMALIZATIONS[self.normalize](counts)
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
@@ -158,8 +160,11 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
                 "descriptors."
             )
 
-    def _scaled(self, descriptors: np.ndarray) -> np.ndarray:
-        return descriptors if self._scale is None else descriptors / self._scale
+    def _moved(self, descriptors: np.ndarray) -> np.ndarray:
+        """Centred and scaled, as the words are looked up."""
+        moved = descriptors - self._origin
+        moved /= self._scale
+        return moved
 
     def _nearest(self, descriptors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances to the k nearest words and their numbers, nearest first."""
@@ -211,6 +216,8 @@ class _Items:
         """The columns that all descriptors have; items without descriptors may have any."""
         first = int(self._filled[0]) if len(self._filled) else 0
         wanted = fitted if fitted is not None else shapes[first][-1]
+        if self.total and not wanted:
+            raise ValueError(f"X[{first}] has descriptors of no columns at all.")
         for number in self._filled:
             if shapes[number][1] != wanted:
                 other = f"X[{first}] has" if fitted is None else "BagOfFeatures was fitted on"
@@ -281,7 +288,8 @@ def _float_type(dtype: np.dtype) -> np.dtype:
 def _standard_deviation(sample: np.ndarray) -> np.ndarray:
     """Of every column; 1 where it is constant."""
     spread = sample.std(axis=0, dtype=np.float64).astype(sample.dtype)
-    return np.where(spread > 0, spread, np.ones_like(spread))
+    spread[sample.max(axis=0) == sample.min(axis=0)] = 1.0  # where rounding alone may have made it positive
+    return spread
 
 
 def _check_distinct(sample: np.ndarray, n_words: int, total: int) -> None:
