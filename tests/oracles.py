@@ -214,3 +214,15 @@ def clipped(K, k_new):
     values, vectors = np.linalg.eigh(K)
     kept = vectors[:, values > 0]
     return kept * values[values > 0] @ kept.T, k_new @ kept @ kept.T
+
+
+def bag_of_features(items, words, n_neighbors, spread):
+    """Counts of words, each descriptor shared among its nearest words by exp(−d²/2s²)."""
+    counts = np.zeros((len(items), len(words)))
+    for row, item in zip(counts, items):
+        for descriptor in item:
+            square = np.array([np.sum((descriptor - word) ** 2) for word in words])
+            nearest = np.argsort(square, kind="stable")[:n_neighbors]
+            weight = np.exp(-square[nearest] / (2 * spread**2))
+            row[nearest] += weight / weight.sum()
+    return counts

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+#: how to run an example in seconds, where it has options
+QUICK = {"image_tags", "sound_events"}
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
+    options = ["--quick", "--out", str(tmp_path)] if path.stem in QUICK else [str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [str(path), *options])
     runpy.run_path(str(path), run_name="__main__")
     assert list(tmp_path.glob("*.png"))
     assert "log-loss" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Kernel classifiers whose probabilities you can trust."""
 
 from . import displays, metrics, recipes
+from .bags import BagOfFeatures
 from .data.files import open_rows
 from .data.items import Sequences
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
@@ -24,6 +25,7 @@ from .kernels import (
     Polynomial,
     Spectrum,
 )
+from .pictures import PictureDescriptors
 from .selection import TimesMedian
 from .writing import write_probabilities
 
@@ -31,6 +33,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LSPC",
+    "BagOfFeatures",
     "ChiSquared",
     "ConditionWarning",
     "ConvergenceWarning",
@@ -47,6 +50,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "PictureDescriptors",
     "Polynomial",
     "Sequences",
     "Spectrum",
