@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from ..exceptions import IndefiniteKernelWarning
-from .base import Kernel, symmetrised
+from .base import Kernel
 
 #: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
 INDEFINITE = 1e-6
@@ -23,14 +23,13 @@ class Mended(Kernel):
     """k(x, Z)·V₊Λ₊⁻¹V₊ᵀ·k(Z, z), where VΛVᵀ is the matrix of ``landmarks`` Z and + its positive eigenvalues.
 
     Among the landmarks it is the matrix VΛ₊Vᵀ, the nearest to theirs that is positive semi-definite, and everywhere
-    an inner product: the same function for training rows and for new ones.
+    an inner product: the same function for training rows and for new ones. ``values`` are in increasing order.
     """
 
     kernel: Kernel
     landmarks: Any
     values: np.ndarray
     vectors: np.ndarray
-    negative_share: float
     runs_on_devices: ClassVar[bool] = False
 
     @property
@@ -41,28 +40,36 @@ class Mended(Kernel):
     def width(self):
         return self.kernel.width
 
+    @property
+    def negative_share(self) -> float:
+        """How much of the spectrum was negative."""
+        return float(-self.values[self.values < 0].sum() / np.abs(self.values).sum())
+
     def evaluator(self, Z):
-        turn = self._turn(Z)
-        return lambda X: self.kernel(X, self.landmarks) @ turn
+        turn = self._turning(Z)
+        return lambda X: turn(self.kernel(X, self.landmarks))
 
     def __call__(self, X, Z, workers: int = 1):
-        return self.kernel(X, self.landmarks, workers) @ self._turn(Z)
+        return self._turning(Z)(self.kernel(X, self.landmarks, workers))
 
     def gram(self, Z, workers: int = 1):
+        positive = self.values > POSITIVE * self.values[-1]
+        values, vectors = self.values[positive], self.vectors[:, positive]
         if Z is self.landmarks:
-            return symmetrised((self.vectors * self.values) @ self.vectors.T)
-        half = self._projected(Z) / np.sqrt(self.values)[:, None]
+            half = np.sqrt(values)[:, None] * vectors.T
+        else:
+            half = vectors.T @ self.kernel(self.landmarks, Z) / np.sqrt(values)[:, None]
         return half.T @ half
 
-    def _projected(self, Z) -> np.ndarray:
-        """V₊ᵀk(Z, z) (r, b)."""
-        return self.vectors.T @ self.kernel(self.landmarks, Z)
-
-    def _turn(self, Z) -> np.ndarray:
-        """V₊Λ₊⁻¹V₊ᵀk(Z, z) (n_landmarks, b)."""
+    def _turning(self, Z):
+        """From k(x, Z) to the features of x: for landmarks, what lies along negative eigenvectors is taken away."""
         if Z is self.landmarks:
-            return self.vectors @ self.vectors.T
-        return self.vectors @ (self._projected(Z) / self.values[:, None])
+            negative = self.vectors[:, self.values < 0]
+            return lambda features: features - (features @ negative) @ negative.T
+        positive = self.values > POSITIVE * self.values[-1]
+        vectors = self.vectors[:, positive]
+        turn = vectors @ (vectors.T @ self.kernel(self.landmarks, Z) / self.values[positive, None])
+        return lambda features: features @ turn
 
     def detached(self, centers, own) -> Mended:
         """The same without the rows that the landmarks were taken from; ``own`` are the centres on their own."""
@@ -84,6 +91,4 @@ def definite(kernel: Kernel, landmarks, workers: int = 1) -> Kernel:
     values, vectors = linalg.eigh(kernel.gram(landmarks, workers), check_finite=False)
     if values[0] >= -INDEFINITE * values[-1]:
         return kernel
-    positive = values > POSITIVE * values[-1]
-    share = float(-values[values < 0].sum() / np.abs(values).sum())
-    return Mended(kernel, landmarks, values[positive], vectors[:, positive], share)
+    return Mended(kernel, landmarks, values, vectors)
