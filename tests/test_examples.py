@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 #: how to run an example in seconds, where it has options
-QUICK = {"image_tags", "sound_events"}
+QUICK = {"image_tags", "sound_events", "splice_junctions", "spoken_digits"}
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
