@@ -516,10 +516,11 @@ class TestMended:
     @pytest.mark.filterwarnings("default::kproba.IndefiniteKernelWarning")
     def test_lspc_equals_ridge_regression_on_the_mended_matrix(self):
         X, y = sequences(40)
-        settings = {"kernel": HiddenMarkovKernel(2), "width": 6.0, "ridge": 0.01, "scaling": None, "link": "none"}
+        kernel = HiddenMarkovKernel(2, width=2.0, prior_variance=0.1, prior_frames=1.0)
+        settings = {"kernel": kernel, "ridge": 0.01, "scaling": None, "link": "none"}
         with pytest.warns(IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of its"):
             model = LSPC(**settings, loo=True, n_jobs=1).fit(X, y)
-        kernel = HiddenMarkovKernel(2, width=6.0)
+        assert model.negative_share_ > 0.01
         new = sequences(9, seed=1)[0]
         K, k_new = clipped(kernel(X, X), kernel(new, X))
         theta = ridge_solution(K, np.eye(3)[y], np.ones(40), K, 0.01)
@@ -531,7 +532,8 @@ class TestMended:
     def test_nothing_is_said_where_nothing_was_done(self):
         X, y = sequences(20)
         LSPC(kernel=HiddenMarkovKernel(2), width=0.5, ridge=0.01, n_jobs=1).fit(X, y)
-        LSPC(kernel=HiddenMarkovKernel(2), width=6.0, ridge=0.01, penalty="parameters", n_jobs=1).fit(X, y)
+        model = LSPC(kernel=HiddenMarkovKernel(2), width=6.0, ridge=0.01, penalty="parameters", n_jobs=1).fit(X, y)
+        assert not hasattr(model, "negative_share_")
 
 
 class TestAlignment:

@@ -55,6 +55,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     #: whether the fit iterates until a tolerance is met: then rows are put in an order of their own, so that rounding
     #: errors, which such a fit magnifies, do not depend on the order in which they were given
     _iterates = False
+    #: whether the model was fitted on rows that are no vectors
+    _on_items = False
 
     basis_: Basis
     coef_: np.ndarray
@@ -106,7 +108,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _read_items(self, X, reset: bool) -> Items | None:
         """X as rows that are no vectors, where the kernel compares such; None for a table."""
         items = as_kernels(self.kernel)[0].read(X)
-        if items is None and not reset and isinstance(self.basis_.centers, Items):
+        if reset:
+            self._on_items = items is not None
+        elif items is None and self._on_items:
             items = as_items(X)
         if items is None:
             return None
@@ -154,8 +158,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """Raw scores Φθ plus the constant, (n, k)."""
         check_is_fitted(self)
         device = choose_device(self.device, X)
-        on_items = isinstance(self.basis_.centers, Items)
-        if device is not None and not sparse.issparse(X) and not self._is_precomputed and not on_items:
+        if device is not None and not sparse.issparse(X) and not self._is_precomputed and not self._on_items:
             return self._scores_on_device(device, X)
         X = self._check_inputs(to_numpy(X), reset=False)
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
@@ -186,8 +189,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _plain_kernel(self, kernel: Kernel) -> Kernel:
         """The kernel as the user knows it; one that was mended says so."""
+        self._forget("negative_share_")
         if not isinstance(kernel, Mended):
             return kernel
+        self.negative_share_ = kernel.negative_share
         kernel.warn()
         return kernel.kernel
 

@@ -58,7 +58,7 @@ class SourceClassifier(KernelClassifier):
         y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         source = self._source_of(X, y, sample_weight)
         if source is not None:
-            self._forget("feature_names_in_")
+            self._forget("feature_names_in_", "_on_items")
         else:
             X = self._check_inputs(to_numpy(X), reset=True)
             if isinstance(X, Items):

@@ -16,6 +16,8 @@ from .base import Kernel
 INDEFINITE = 1e-6
 #: Eigenvalues above this share of the largest are positive; smaller ones would be divided by.
 POSITIVE = 1e-9
+#: A warning tells of negative eigenvalues that make up more than this share of the spectrum.
+NOTICEABLE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,9 @@ class Mended(Kernel):
         return replace(self, landmarks=own if centers is self.landmarks else self.landmarks.detached())
 
     def warn(self) -> None:
+        """Say so where it was more than a trifle."""
+        if self.negative_share < NOTICEABLE:
+            return
         warnings.warn(
             f"kernel: the {self.name} kernel matrix of {len(self.vectors)} rows is not positive semi-definite: its "
             f"negative eigenvalues make up {100 * self.negative_share:.2g} % of its spectrum. They were set to zero.",

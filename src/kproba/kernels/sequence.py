@@ -24,7 +24,8 @@ class HiddenMarkovKernel(WithoutTiles, Kernel):
     :class:`kproba.Sequences`. Models are fitted by hmmlearn (``kproba[sequences]``), once a sequence.
 
     Its matrices need not be positive semi-definite. Where one is not, its negative eigenvalues are set to zero, for
-    new sequences too, and a warning says how much that was.
+    new sequences too; the estimator's ``negative_share_`` says how much of the spectrum that was, and from one percent
+    on a warning.
 
     Parameters
     ----------
