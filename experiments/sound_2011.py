@@ -75,7 +75,7 @@ def run_trial(clips: Sequences, Y: np.ndarray, n: int, seed: int) -> dict:
 
 
 def summary(trials: list[dict]) -> dict:
-    """As the paper's table: mean and standard deviation over all trials and tags, in percent; and tests of the trials."""
+    """As the paper's table: mean and standard deviation over all trials and tags, in percent, and tests of trials."""
     auc = {name: [100.0 * np.array(trial[name]["auc"]) for trial in trials] for name in METHODS}
     means = {name: np.array([values.mean() for values in each]) for name, each in auc.items()}
     best = comparable_to_best(means)
@@ -121,7 +121,8 @@ def main(argv=None) -> None:
     content = {
         "what": "mean, std: AUC in percent over all tags and trials; best: the largest mean of trials and those that a "
         f"two-sample t-test at {LEVEL} does not tell from it; training_seconds: CPU time of one fit of all tags with "
-        "width and ridge given, one thread, the kernel's models and likelihoods known; choosing_seconds: with them chosen",
+        "width and ridge given, one thread, the kernel's models and likelihoods known; choosing_seconds: of the fit that "
+        "chose them",
         "repeats": repeats,
         "training": n,
         "test": len(clips) - n,

@@ -23,6 +23,7 @@ from kproba import (
     IndefiniteKernelWarning,
     Intersection,
     KernelLogisticRegression,
+    SequenceFeatures,
     Sequences,
     Spectrum,
     SurfaceKernelClassifier,
@@ -349,6 +350,32 @@ class TestHiddenMarkov:
     def test_bad_stacked_frames(self, frames, lengths, message):
         with pytest.raises(ValueError, match=message):
             Sequences(frames, lengths)
+
+
+class TestSequenceFeatures:
+    def test_equals_a_double_loop(self):
+        X, _ = sequences(5)
+        found = SequenceFeatures(reach=2).transform(X)
+        for x, got in zip(X, found):
+            centred = x - x.mean(axis=0)
+            at = [centred[np.clip(np.arange(len(x)) + j, 0, len(x) - 1)] for j in (-2, -1, 1, 2)]
+            np.testing.assert_allclose(
+                got, np.hstack([centred, (2 * at[3] + at[2] - at[1] - 2 * at[0]) / 10]), atol=1e-12
+            )
+        plain = SequenceFeatures(center=False, slopes=False).transform(X)
+        np.testing.assert_array_equal(plain.frames, np.concatenate(X))
+
+    def test_in_a_pipeline_a_constant_does_not_matter(self):
+        X, y = sequences()
+        model = make_pipeline(SequenceFeatures(), LSPC(kernel=HiddenMarkovKernel(2), width=2.0, ridge=0.01, n_jobs=1))
+        model.fit(X, y)
+        moved = [x + shift for x, shift in zip(X, np.random.default_rng(0).normal(scale=5.0, size=(30, 1, 2)))]
+        np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(X), atol=1e-7)
+        np.testing.assert_allclose(clone(model).fit(X, y).predict_proba(X), model.predict_proba(X))
+
+    def test_bad_reach(self):
+        with pytest.raises(ValueError, match="reach=0"):
+            SequenceFeatures(reach=0).fit([])
 
 
 class TestItems:

@@ -27,6 +27,7 @@ from .kernels import (
 )
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
+from .sequence_features import SequenceFeatures
 from .writing import write_probabilities
 
 __version__ = "0.1.0"
@@ -52,6 +53,7 @@ __all__ = [
     "Matern",
     "PictureDescriptors",
     "Polynomial",
+    "SequenceFeatures",
     "Sequences",
     "Spectrum",
     "SurfaceKernelClassifier",
