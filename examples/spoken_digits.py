@@ -4,8 +4,8 @@
 Makes spoken words as a mouth would, by resonances that glide from sound to sound, or reads cepstra of the free spoken
 digits (``fsdd_mfcc.npz``) from a data folder. Words differ in length and speed, so they are no rows of a table: each
 gets a small hidden Markov model, and two words are as far apart as each is unlikely under the other's model. The last
-speaker is heard for the first time; that a frame loses the mean of its word and gains its slope helps with that. Prints error and log-loss beside other ways; draws words with what they are taken
-for, and the distances between all of them.
+speaker is heard for the first time; that a frame loses the mean of its word and gains its slope helps with that. Prints
+error and log-loss beside other ways; draws words with what they are taken for, and the distances between all of them.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def main(out: str = "out", data_dir: str | None = None, quick: bool = False) -> 
     report("hidden Markov kernel, LSPC", proba, spoken, perf_counter() - start)
     for name, method in (
         ("frames as they are, LSPC", lambda: probabilities(standardised(raw))),
-        ("the same kernel, calibrated SVC", lambda: by_svc(spoken, model.kernel_)),
+        ("the same matrix, calibrated SVC", lambda: by_svc(spoken, model.kernel_)),
         ("mean and spread of frames, LSPC", lambda: by_means(spoken)),
     ):
         start = perf_counter()

@@ -121,8 +121,8 @@ def main(argv=None) -> None:
     content = {
         "what": "mean, std: AUC in percent over all tags and trials; best: the largest mean of trials and those that a "
         f"two-sample t-test at {LEVEL} does not tell from it; training_seconds: CPU time of one fit of all tags with "
-        "width and ridge given, one thread, the kernel's models and likelihoods known; choosing_seconds: of the fit that "
-        "chose them",
+        "width and ridge given, one thread, the kernel's models and likelihoods known; choosing_seconds: of the fit "
+        "that chose them",
         "repeats": repeats,
         "training": n,
         "test": len(clips) - n,
