@@ -189,3 +189,20 @@ def nelder_mead_step(points, F):
         else:
             points[1:] = points[0] + 0.5 * (points[1:] - points[0])
     return points[np.argsort([-F(e) for e in points], kind="stable")]
+
+
+def tags_by_rows(phi, Y, weight, penalty, ridge):
+    """Least squares of tags of which some are missing (NaN), one tag at a time on the rows that have it.
+
+    Coefficients (b, L) of the tags and of their constants, and the leave-one-out scores of both (n, L); where a row
+    lacks a tag, its score by the model itself.
+    """
+    coef, loo = [], []
+    for tag in Y.T:
+        has = ~np.isnan(tag)
+        targets = np.column_stack([tag[has], np.ones(has.sum())])
+        coef.append(ridge_solution(phi[has], targets, weight[has], penalty, ridge))
+        scores = phi @ coef[-1]
+        scores[has] = loo_by_refitting(phi[has], targets, weight[has], penalty, ridge)
+        loo.append(scores)
+    return (np.stack(part, axis=-1).transpose(1, 0, 2) for part in (coef, loo))

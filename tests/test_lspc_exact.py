@@ -263,7 +263,8 @@ def test_multilabel_is_one_factorisation_and_equals_two_class_fits():
         assert np.array_equal(tags.predict(X), (proba > 0.5).astype(int))
         for j in range(Y.shape[1]):
             one = LSPC(**args, link=link).fit(X, Y[:, j])
-            assert np.allclose(proba[:, j], one.predict_proba(X)[:, 1], atol=1e-5)
+            # the links are fitted by different methods, each as far as it goes
+            assert np.allclose(proba[:, j], one.predict_proba(X)[:, 1], atol=1e-9 if link == "clip" else 2e-4)
 
 
 def test_singular_systems_stay_finite_and_say_so(problem):

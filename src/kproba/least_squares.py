@@ -162,7 +162,8 @@ class LeastSquares:
         owner = self.basis.owner
         if owner is None:
             return [System(None, [Group(columns)])]
-        own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner)]
+        # the centres of tags that are missing here (below zero) serve the constant alone
+        own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner[owner >= 0])]
         constant = [System(None, [Group(columns[[-1]])])] if self.rows.is_multilabel else []
         return own + constant
 

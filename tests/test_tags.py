@@ -1,0 +1,260 @@
+"""Tags end to end: missing ones, those that never occur, reports and thresholds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from oracles import gaussian, tags_by_rows
+
+WIDTH = 1.5
+
+
+def tagged(n=60, L=4, missing=0.25, seed=0, d=3):
+    """Rows and tags; the first tag is never missing, the second and the third are missing in the same rows."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d))
+    Y = (X @ random.standard_normal((d, L)) + 0.5 * random.standard_normal((n, L)) > 0.3).astype(float)
+    gone = random.random((n, L)) < missing
+    gone[:, 0] = False
+    gone[:, 2:3] = gone[:, 1:2]
+    Y[gone] = np.nan
+    return X, Y
+
+
+def lspc(**changes):
+    given = {"kernel": "gaussian", "width": WIDTH, "ridge": 1e-2, "scaling": None, "loo": True, "random_state": 0}
+    return LSPC(**{**given, **changes})
+
+
+QUICK = {
+    "lspc": lspc(),
+    "klr": KernelLogisticRegression(kernel="gaussian", width=WIDTH, ridge=1e-2, scaling=None, loo=True),
+    "ivm": ImportVectorMachine(kernel="gaussian", width=WIDTH, ridge=1e-2, scaling=None, random_state=0),
+    "surface": SurfaceKernelClassifier(kernel="gaussian", width=WIDTH, n_centers=8, scaling=None, random_state=0),
+}
+
+
+@pytest.fixture(params=list(QUICK))
+def model(request):
+    from sklearn.base import clone
+
+    return clone(QUICK[request.param])
+
+
+class TestLeastSquares:
+    """A tag's fit and its leave-one-out scores are those of the rows that have it."""
+
+    @pytest.mark.parametrize("penalty", ["rkhs", "parameters"])
+    @pytest.mark.parametrize("centers", ["all", "some"])
+    @pytest.mark.parametrize("solver", ["auto", "eigen", "cholesky"])
+    def test_equals_the_oracle(self, penalty, centers, solver):
+        X, Y = tagged(n=40)
+        weight = np.random.default_rng(1).integers(1, 3, 40).astype(float)
+        points = X if centers == "all" else X[:15]
+        given = {"width": 0.6, "link": "clip", "solver": solver, "penalty": penalty}
+        clf = lspc(centers="all" if centers == "all" else points, **given).fit(X, Y, weight)
+        Phi, K = gaussian(X, clf.centers_, 0.6), gaussian(clf.centers_, clf.centers_, 0.6)
+        coef, loo = tags_by_rows(Phi, Y, weight, K if penalty == "rkhs" else np.eye(len(K)), 1e-2)
+        # the whitened form holds directions that the kernel matrix does not resolve
+        near = {"rtol": 0, "atol": 1e-7 if solver == "eigen" and penalty == "rkhs" else 1e-9}
+        np.testing.assert_allclose(Phi @ clf.coef_[:, :4], Phi @ coef[0], **near)
+        np.testing.assert_allclose(Phi @ clf.coef_[:, clf.link_.constant], Phi @ coef[1], **near)
+        np.testing.assert_allclose(clf.loo_scores_, loo[0], **near)
+
+    def test_tags_of_the_same_rows_share_a_constant(self):
+        X, Y = tagged()
+        clf = lspc(link="clip").fit(X, Y)
+        assert clf.coef_.shape[1] == 4 + 3
+        assert clf.link_.constant.tolist() == [4, 5, 5, 6]
+        assert lspc(link="clip").fit(X, np.nan_to_num(Y)).coef_.shape[1] == 5
+
+    @pytest.mark.parametrize("link", ["auto", "clip"])
+    def test_equals_a_model_of_one_tag(self, link):
+        """The link too: given the centres, a tag knows nothing of the others."""
+        X, Y = tagged()
+        clf = lspc(link=link, centers=X).fit(X, Y)
+        for tag in range(4):
+            has = ~np.isnan(Y[:, tag])
+            alone = lspc(link=link, centers=X).fit(X[has], Y[has, tag])
+            np.testing.assert_allclose(clf.predict_proba(X)[:, tag], alone.predict_proba(X)[:, 1], atol=2e-4)
+            np.testing.assert_allclose(clf.loo_proba_[has, tag], alone.loo_proba_[:, 1], atol=2e-4)
+
+    def test_far_from_its_own_rows_a_tag_goes_back_to_its_share(self):
+        X, Y = tagged(n=80, missing=0.0)
+        far = X[:, 0] > 0.3
+        Y[far, 3] = np.nan
+        X[far] += 30.0
+        proba = lspc().fit(X, Y).predict_proba(X[far])
+        np.testing.assert_allclose(proba[:, 3], np.nanmean(Y[:, 3]), atol=1e-6)
+        assert np.ptp(proba[:, 0]) > 0.1
+
+    @pytest.mark.parametrize("centers", ["class", ("class", 5)], ids=str)
+    @pytest.mark.parametrize("link", ["clip", "clip-parameters"])
+    def test_centres_of_each_tag(self, centers, link):
+        X, Y = tagged()
+        clf = lspc(centers=centers, link=link, penalty="parameters").fit(X, Y)
+        assert set(clf.basis_.owner) == {0, 1, 2, 3}
+        own = {tuple(x) for x in X[Y[:, 1] == 1]}
+        assert all(tuple(x) in own for x in clf.centers_[clf.basis_.owner == 1])
+        assert np.isfinite(clf.predict_proba(X)).all()
+
+    def test_folds(self):
+        """Cross-validation scores all tags of the rows that are held out by the rows that are not."""
+        X, Y = tagged(n=50)
+        clf = lspc(ridge=[1e-3, 1e-1], selection="cv", folds=2).fit(X, Y)
+        assert len(clf.search_results_["loss"]) == 2 and np.isfinite(clf.search_results_["loss"]).all()
+
+
+class TestContract:
+    """What all four classifiers keep."""
+
+    def test_complete_tags_are_as_before(self, model):
+        X, Y = tagged(missing=0.0)
+        whole = model.fit(X, Y).predict_proba(X)
+        np.testing.assert_array_equal(model.fit(X, Y.astype(int)).predict_proba(X), whole)
+
+    def test_missing_tags(self, model):
+        X, Y = tagged()
+        proba = model.fit(X, Y).predict_proba(X)
+        assert proba.shape == Y.shape and (proba > 0).all() and (proba < 1).all()
+        assert model.loo_proba_.shape == Y.shape and np.isfinite(model.loo_proba_).all()
+        has = ~np.isnan(Y)
+        assert ((proba > 0.5) == Y)[has].mean() > 0.75
+
+    def test_rows_without_the_tag_have_no_say_in_it(self, model):
+        X, Y = tagged(n=80, L=2, missing=0.3)
+        changed = Y.copy()
+        changed[:, 1] = np.where(np.isnan(Y[:, 1]), np.nan, 1.0 - Y[:, 1])
+        a, b = model.fit(X, Y), None
+        first = a.predict_proba(X)
+        if isinstance(model, ImportVectorMachine):  # tags share import points, which the second one moves
+            return
+        b = model.fit(X, changed).predict_proba(X)
+        np.testing.assert_allclose(first[:, 0], b[:, 0], atol=1e-6)
+
+    def test_a_row_without_tags_does_not_count(self, model):
+        X, Y = tagged()
+        more = np.vstack([X, X[:5] + 0.1]), np.vstack([Y, np.full((5, 4), np.nan)])
+        proba = model.fit(X, Y).predict_proba(X)
+        again = model.fit(*more)
+        np.testing.assert_allclose(again.predict_proba(X), proba, atol=1e-12)
+        np.testing.assert_allclose(again.loo_proba_[-5:], again.predict_proba(X[:5] + 0.1), atol=1e-12)
+
+    @pytest.mark.parametrize("missing", [0.0, 0.25])
+    def test_a_tag_that_never_or_always_occurs(self, model, missing):
+        X, Y = tagged(n=70, missing=missing)
+        Y[:, 0] = np.where(np.isnan(Y[:, 0]), np.nan, 0.0)
+        Y[:, 3] = np.where(np.isnan(Y[:, 3]), np.nan, 1.0)
+        model.fit(X, Y)
+        for proba in (model.predict_proba(X), model.predict_proba(100.0 * X), model.loo_proba_):
+            assert np.isfinite(proba).all()
+            assert proba[:, 0].max() < 0.05 and proba[:, 3].min() > 0.95
+
+    def test_weights_are_copies(self, model):
+        X, Y = tagged(n=40)
+        weight = np.random.default_rng(0).integers(0, 3, 40)
+        Y[0] = 1.0
+        copies = np.repeat(np.arange(40), weight)
+        a = model.fit(X, Y, weight).predict_proba(X)
+        b = model.fit(X[copies], Y[copies]).predict_proba(X)
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+    def test_equal_rows_with_different_tags_missing(self, model):
+        X, Y = tagged(n=40)
+        twice, both = np.vstack([X, X]), np.vstack([Y, tagged(n=40, seed=3)[1]])
+        assert np.isfinite(model.fit(twice, both).predict_proba(X)).all()
+
+    def test_forms(self, model):
+        X, Y = tagged()
+        wanted = model.fit(X, Y).predict_proba(X)
+        names = ["sky", "sea", "sun", "sand"]
+        frame = pd.DataFrame(Y, columns=names)
+        objects = np.where(np.isnan(Y), None, Y)
+        lists = [[None if np.isnan(v) else int(v) for v in row] for row in Y]
+        for form in (frame, frame.astype("Int64"), frame.astype("boolean"), objects, lists, Y.astype(np.float32)):
+            np.testing.assert_array_equal(model.fit(X, form).predict_proba(X), wanted)
+        assert model.fit(X, frame).classes_.tolist() == names
+
+    def test_partial_fit_takes_one_label_a_row(self, model):
+        X, Y = tagged()
+        if hasattr(model, "partial_fit"):
+            with pytest.raises(ValueError, match="one label each"):
+                model.partial_fit(X, Y, classes=[0, 1])
+        with pytest.raises(ValueError, match="one label each"):
+            model.fit(X, Y, classes=[0, 1])
+
+
+@pytest.mark.parametrize("search", [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier])
+def test_the_search_copes_with_missing_tags(search):
+    X, Y = tagged(n=90, missing=0.4)
+    Y[2:, 3] = np.nan  # so few that samples of the rows have none
+    Y[:2, 3] = [0, 1]
+    model = search(random_state=0).fit(X, Y)
+    has = ~np.isnan(Y)
+    assert ((model.predict(X) == Y)[:, :3][has[:, :3]]).mean() > 0.8
+    assert np.isfinite(model.predict_proba(X)).all() and np.isfinite(model.loo_proba_).all()
+
+
+def test_likelihood_of_a_tag_is_that_of_its_rows():
+    """The total ridge nλ is shared by all tags, so alone a tag has λ times all rows over its own."""
+    X, Y = tagged(n=50)
+    given = {"kernel": "gaussian", "width": WIDTH, "centers": X, "scaling": None, "tol": 1e-9, "loo": True}
+    clf = KernelLogisticRegression(**given, ridge=1e-2).fit(X, Y)
+    for tag in range(4):
+        has = ~np.isnan(Y[:, tag])
+        alone = KernelLogisticRegression(**given, ridge=1e-2 * 50 / has.sum()).fit(X[has], Y[has, tag])
+        np.testing.assert_allclose(clf.predict_proba(X)[:, tag], alone.predict_proba(X)[:, 1], atol=5e-5)
+        np.testing.assert_allclose(clf.loo_proba_[has, tag], alone.loo_proba_[:, 1], atol=1e-3)
+        np.testing.assert_allclose(clf.loo_proba_[~has, tag], clf.predict_proba(X)[~has, tag], atol=1e-12)
+
+
+def test_import_points_of_given_rows_equal_the_likelihood():
+    X, Y = tagged(n=50)
+    ivm = ImportVectorMachine(kernel="gaussian", width=WIDTH, ridge=1e-2, scaling=None, search="exact").fit(X, Y)
+    given = {"kernel": "gaussian", "width": WIDTH, "centers": ivm.centers_, "scaling": None, "tol": 1e-9}
+    klr = KernelLogisticRegression(**given, ridge=1e-2).fit(X, Y)
+    np.testing.assert_allclose(ivm.predict_proba(X), klr.predict_proba(X), atol=5e-5)
+
+
+def test_the_surface_of_a_tag_is_that_of_its_rows():
+    X, Y = tagged(n=60)
+    given = {"kernel": "gaussian", "width": WIDTH, "centers": X[:8], "scaling": None, "link": "clip"}
+    clf = SurfaceKernelClassifier(**given).fit(X, Y)
+    for tag in range(4):
+        has = ~np.isnan(Y[:, tag])
+        alone = SurfaceKernelClassifier(**given).fit(X[has], Y[has, tag])
+        np.testing.assert_allclose(clf.coef_[:, tag], alone.coef_[:, 1], atol=1e-7)
+        np.testing.assert_allclose(clf.predict_proba(X)[:, tag], alone.predict_proba(X)[:, 1], atol=1e-7)
+
+
+class TestRefusals:
+    def refuses(self, message, Y, **weights):
+        with pytest.raises(ValueError, match=message):
+            lspc().fit(tagged()[0], Y, **weights)
+
+    def test_other_values(self):
+        Y = tagged()[1]
+        Y[7, 2] = 0.5
+        self.refuses(r"value 0\.5 for the tag 2; a tag must be 0, 1 or missing", Y)
+        frame = pd.DataFrame(np.where(np.isnan(Y), None, Y), columns=list("abcd"))
+        self.refuses(r"value 0\.5 for the tag 'c'", frame)
+        frame.loc[7, "c"] = "yes"
+        self.refuses(r"value 'yes' for the tag 'c'", frame)
+        Y[7, 2] = np.inf
+        self.refuses("value inf for the tag 2", Y)
+
+    def test_a_tag_without_values(self):
+        Y = tagged()[1]
+        Y[:, 3] = np.nan
+        self.refuses("no value for the tag 3: it is missing in every row", Y)
+        Y[5, 3] = 1.0
+        self.refuses("no value for the tag 3", Y, sample_weight=(np.arange(60) != 5).astype(float))
+
+    def test_one_column_with_missing_values_is_no_matrix_of_tags(self):
+        self.refuses("drop or fill", tagged()[1][:, 1])
+        self.refuses("drop or fill", tagged()[1][:, [1]])
+
+    def test_stochastic_gradients(self):
+        with pytest.raises(ValueError, match="without missing values; use solver='auto'"):
+            lspc(solver="sgd").fit(*tagged())
