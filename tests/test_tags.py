@@ -3,8 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
+from sklearn import metrics
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, links
+from kproba.data.rows import Rows
+from kproba.metrics import tag_report, tag_thresholds
 from oracles import gaussian, tags_by_rows
 
 WIDTH = 1.5
@@ -258,3 +262,148 @@ class TestRefusals:
     def test_stochastic_gradients(self):
         with pytest.raises(ValueError, match="without missing values; use solver='auto'"):
             lspc(solver="sgd").fit(*tagged())
+
+
+class TestReport:
+    def scored(self, n=80, L=5, seed=0):
+        """Labels with missing ones and probabilities with ties; the last tag never occurs."""
+        random = np.random.default_rng(seed)
+        Y = (random.random((n, L)) < np.linspace(0.2, 0.7, L)).astype(float)
+        P = np.clip(0.3 * Y + 0.6 * random.random((n, L)), 0, 1).round(2)
+        Y[random.random((n, L)) < 0.2] = np.nan
+        Y[:, -1] = np.where(np.isnan(Y[:, -1]), np.nan, 0.0)
+        return Y, P, random.random(n)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_figures_are_those_of_scikit_learn(self, weighted):
+        Y, P, w = self.scored()
+        w = w if weighted else np.ones(len(w))
+        report = tag_report(Y, P, sample_weight=w if weighted else None)
+        for tag in range(5):
+            has = ~np.isnan(Y[:, tag])
+            one = Y[has, tag], P[has, tag]
+            assert report.n[tag] == has.sum()
+            assert np.isclose(report.prevalence[tag], np.average(one[0], weights=w[has]))
+            assert np.isclose(report.log_loss[tag], metrics.log_loss(*one, labels=[0, 1], sample_weight=w[has]))
+            if tag < 4:
+                assert np.isclose(report.auc[tag], metrics.roc_auc_score(*one, sample_weight=w[has]))
+                assert np.isclose(
+                    report.average_precision[tag], metrics.average_precision_score(*one, sample_weight=w[has])
+                )
+        assert np.isnan(report.auc[4]) and np.isnan(report.average_precision[4]) and report.n_defined == 4
+        assert np.isclose(report.macro.auc, report.auc[:4].mean())
+        assert np.isclose(report.macro.log_loss, report.log_loss.mean())
+
+    def test_averages_are_those_of_scikit_learn(self):
+        Y, P, _ = self.scored()
+        Y = np.nan_to_num(Y)[:, :4]
+        report = tag_report(Y, P[:, :4])
+        for kind in ("macro", "micro", "weighted"):
+            found = getattr(report, kind)
+            assert np.isclose(found.auc, metrics.roc_auc_score(Y, P[:, :4], average=kind))
+            assert np.isclose(found.average_precision, metrics.average_precision_score(Y, P[:, :4], average=kind))
+
+    def test_a_tag_without_values(self):
+        report = tag_report([[1, None], [0, None]], [[0.6, 0.5], [0.4, 0.5]])
+        assert report.n.tolist() == [2, 0] and np.isnan(report.prevalence[1]) and np.isnan(report.log_loss[1])
+        assert report.macro.log_loss == report.log_loss[0]
+
+    def test_names_and_text(self):
+        frame = pd.DataFrame({"sun": [0, 1], "sea": [1, None]})
+        report = tag_report(frame, np.full((2, 2), 0.5))
+        assert report.name.tolist() == ["sun", "sea"] and "auc" in report.columns()
+        many = tag_report(np.eye(30), np.full((30, 30), 0.1))
+        assert "and 10 more" in str(many) and len(str(many).splitlines()) == 25
+
+    @pytest.mark.parametrize("maximize", ["f1", "accuracy", "youden"])
+    def test_thresholds_are_the_best(self, maximize):
+        Y, P, w = self.scored()
+        found = tag_thresholds(Y, P, maximize=maximize, sample_weight=w)
+        assert found[4] == 0.5
+        score = {
+            "f1": metrics.f1_score,
+            "accuracy": metrics.accuracy_score,
+            "youden": lambda y, p, sample_weight: (
+                2 * metrics.balanced_accuracy_score(y, p, sample_weight=sample_weight)
+            ),
+        }[maximize]
+        for tag in range(4):
+            has = ~np.isnan(Y[:, tag])
+            tried = (found[tag], *np.linspace(0, 1.01, 203))
+            at = [score(Y[has, tag], P[has, tag] >= t, sample_weight=w[has]) for t in tried]
+            assert at[0] >= max(at) - 1e-12
+
+    def test_thresholds_at_the_ends(self):
+        """Probabilities of exactly zero and one leave room for a cut on their other side."""
+        assert (np.array([0.0, 0.0]) >= tag_thresholds([[0], [1]], [[0.0], [0.0]])).all()
+        t = tag_thresholds([[1], [0], [0], [0]], np.ones((4, 1)), maximize="accuracy")
+        assert not (t <= 1.0).any()
+        neighbours = [[0.3], [np.nextafter(0.3, 1)]]
+        assert (np.array(neighbours) >= tag_thresholds([[0], [1]], neighbours)).ravel().tolist() == [False, True]
+
+    def test_equally_good_cuts(self):
+        assert tag_thresholds([[0], [1]], [[0.2], [0.9]])[0] == pytest.approx(0.55)
+        assert tag_thresholds([[1], [0], [0]], [[0.9], [0.6], [0.1]], maximize="youden")[0] == pytest.approx(0.75)
+
+    def test_refusals(self):
+        Y, P, _ = self.scored()
+        for given, message in [
+            ((Y[:, :2], P), "shape"),
+            ((Y[:, 0], P), "one column a tag"),
+            ((Y, P + 1), r"outside \[0, 1\]"),
+            ((Y + 1, P), "y_true has the value 2.0 for the tag"),
+        ]:
+            for function in (tag_report, tag_thresholds):
+                with pytest.raises(ValueError, match=message):
+                    function(*given)
+        with pytest.raises(ValueError, match="names has 1 entries, but there are 5 tags"):
+            tag_report(Y, P, names=["a"])
+        with pytest.raises(ValueError, match="maximize='auc' is not known; use one of 'f1', 'accuracy', 'youden'"):
+            tag_thresholds(Y, P, maximize="auc")
+
+
+class TestLink:
+    """The links of all tags are fitted together; each has the minimum that a fit of its own finds."""
+
+    def scored(self, n=300, L=12, seed=0):
+        random = np.random.default_rng(seed)
+        prior, signal = np.linspace(0.02, 0.9, L), random.standard_normal((n, L))
+        Y = (random.random((n, L)) < expit(2 * signal + np.log(prior / (1 - prior)))).astype(float)
+        Y[:, 0], Y[:, 1] = 0.0, 1.0
+        scores = prior * (1 + 0.4 * signal) + 0.05 * random.standard_normal((n, L))
+        scores[:, 2] = 0.9 * Y[:, 2] + 0.05  # separable
+        scores[:, 3] = random.random(n)  # noise
+        Y[random.random(n) < 0.3, 5:] = np.nan
+        rows = Rows.of(random.standard_normal((n, 2)), Y, random.uniform(0.5, 2.0, n), L)
+        constants = 1.0 - 0.2 * random.random((n, 2))
+        return np.column_stack([scores, constants]), rows
+
+    @pytest.mark.parametrize("cells", [1 << 16, 1000])
+    def test_equals_the_fit_of_each_tag(self, cells, monkeypatch):
+        monkeypatch.setattr(links, "TAG_CELLS", cells)
+        scores, rows = self.scored()
+        link = links.fit_link("auto", scores, rows)
+        found, prior = link.probabilities(scores), links.positive_prior(rows)
+        for tag in range(rows.n_classes):
+            has, constant = ~np.isnan(rows.labels[:, tag]), scores[:, rows.constant[tag]]
+            pair = np.column_stack([constant - scores[:, tag], scores[:, tag]])[has]
+            labels = rows.labels[has, tag]
+            targets, both = np.column_stack([1.0 - labels, labels]), np.array([1.0 - prior[tag], prior[tag]])
+            alone = links.SoftmaxFit(pair, targets, rows.weight[has], both).run()
+            np.testing.assert_allclose(found[has, tag], alone.probabilities(pair)[:, 1], atol=5e-4)
+
+    def test_derivatives(self):
+        scores, rows = self.scored()
+        few = slice(4, 7)
+        weight = rows.weight[:, None] * rows.known[:, few]
+        columns = scores[:, few], scores[:, rows.constant[few]]
+        fit = links.TagsFit(*columns, rows.filled_labels[:, few], weight, rows.prior[few])
+        x = np.array([0.4, 1.5, 0.2, -0.3])[:, None] + np.zeros(3)
+        steps = 1e-6 * np.eye(4)[:, :, None]
+        numeric = [(fit.loss(x + s, slice(None))[0] - fit.loss(x - s, slice(None))[0]) / 2e-6 for s in steps]
+        np.testing.assert_allclose(fit.loss(x, slice(None))[1], numeric, atol=1e-7)
+
+    def test_a_score_of_zero_is_the_prior(self):
+        scores, rows = self.scored()
+        link = links.fit_link("auto", scores, rows)
+        np.testing.assert_allclose(link.probabilities(np.zeros((1, scores.shape[1])))[0], link.prior, rtol=1e-12)

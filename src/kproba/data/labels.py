@@ -57,17 +57,23 @@ def _may_have_missing_tags(y: np.ndarray) -> bool:
 
 
 def _encode_missing_tags(y: np.ndarray, tags):
-    """Tags of which some are missing: 0, 1 and NaN."""
-    names, labels = _tag_names(tags, y.shape[1]), np.full(y.shape, np.nan)
-    known = ~(np.isnan(y) if y.dtype.kind == "f" else np.vectorize(is_missing, otypes=[bool])(y))
+    """Tags of which some are missing, each known in some row."""
+    names, labels = _tag_names(tags, y.shape[1]), tag_values(y, tags)
+    refuse_unknown_tags(labels, names)
+    return names, labels
+
+
+def tag_values(y: np.ndarray, tags=None, where: str = "y") -> np.ndarray:
+    """A matrix of 0, 1 and missing values as floats with NaN."""
+    labels, kind = np.full(y.shape, np.nan), y.dtype.kind
+    known = ~(np.isnan(y) if kind == "f" else np.vectorize(is_missing, otypes=[bool])(y)) if kind in "fO" else y == y
     labels[known] = [value if value in (0, 1) else np.nan for value in y[known].tolist()]
     wrong = np.argwhere(known & np.isnan(labels))
     if len(wrong):
         row, column = wrong[0]
-        value, name = y[[row], column].tolist()[0], names.tolist()[column]
-        raise ValueError(f"y has the value {value!r} for the tag {name!r}; a tag must be 0, 1 or missing.")
-    refuse_unknown_tags(labels, names)
-    return names, labels
+        value, name = y[[row], column].tolist()[0], _tag_names(tags, y.shape[1]).tolist()[column]
+        raise ValueError(f"{where} has the value {value!r} for the tag {name!r}; a tag must be 0, 1 or missing.")
+    return labels
 
 
 def refuse_unknown_tags(labels: np.ndarray, names: np.ndarray) -> None:
