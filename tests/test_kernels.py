@@ -357,3 +357,17 @@ def test_a_kernel_of_ones_own_needs_two_methods(points):
     np.testing.assert_allclose(Cauchy()(X, Z), 1 / (1 + distances), rtol=1e-12)
     with pytest.raises(NotImplementedError, match="cauchy kernel has no width"):
         Cauchy().width_unit(distances)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("d_other", [0, 3])
+def test_manhattan_distances_of_two_valued_columns(dtype, d_other):
+    """One product instead of a walk through the columns, also for rows with other values and for constant columns."""
+    random = np.random.default_rng(0)
+    Z = np.hstack([random.choice([-0.3, 0.8], size=(30, 20)), random.standard_normal((30, d_other))]).astype(dtype)
+    Z[:, 4] = 0.8
+    X = np.vstack([Z[:10], random.standard_normal((15, 20 + d_other))]).astype(dtype)
+    expected = np.abs(X[:, None].astype(np.float64) - Z).sum(axis=2)
+    found = Laplacian(width=2.0).pairs(X, Z)
+    np.testing.assert_allclose(found, expected, atol=1e-12 if dtype == np.float64 else 1e-5)
+    assert (np.diag(Laplacian(width=2.0).gram(Z)) == 1.0).all()

@@ -145,10 +145,10 @@ class TagAverage(NamedTuple):
 class TagReport:
     """How well probabilities tell each tag: arrays with one entry a tag, and their averages.
 
-    ``n`` is the number of rows that have a value for the tag and ``prevalence`` their share that has the tag. ``auc`` is
-    NaN where the rows do not have both values, ``average_precision`` where none has the tag. ``macro`` is the mean over
-    the tags where a figure is defined, ``n_defined`` the number of tags with both values, ``weighted`` the mean by how
-    often tags occur, and ``micro`` the figure of all labels of all tags taken as one.
+    ``n`` is the number of rows that have a value for the tag, and ``prevalence`` the share of them that has the tag.
+    ``auc`` is NaN where the rows do not have both values, ``average_precision`` where none has the tag. ``macro`` is the
+    mean over the tags where a figure is defined, ``n_defined`` the number of tags with both values, ``weighted`` the
+    mean by how often tags occur, and ``micro`` the figure of all labels of all tags taken as one.
     """
 
     name: np.ndarray
@@ -294,7 +294,7 @@ def _cuts(labels, proba, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _threshold(labels, proba, weight, gain) -> float:
     labels, proba, weight = (part[weight > 0] for part in (labels, proba, weight))
-    if not len(np.unique(labels)) == 2:
+    if len(np.unique(labels)) != 2:
         return 0.5
     values, hits, misses = _cuts(labels, proba, weight)
     ends = np.concatenate([[1.0 if values[0] < 1 else 1.0 + 2.0 * _EPS], values, [0.0]])
