@@ -146,9 +146,9 @@ class TagReport:
     """How well probabilities tell each tag: arrays with one entry a tag, and their averages.
 
     ``n`` is the number of rows that have a value for the tag, and ``prevalence`` the share of them that has the tag.
-    ``auc`` is NaN where the rows do not have both values, ``average_precision`` where none has the tag. ``macro`` is the
-    mean over the tags where a figure is defined, ``n_defined`` the number of tags with both values, ``weighted`` the
-    mean by how often tags occur, and ``micro`` the figure of all labels of all tags taken as one.
+    ``auc`` is NaN where the rows do not have both values, ``average_precision`` where none has the tag. ``macro`` is
+    the mean over the tags where a figure is defined, ``n_defined`` the number of tags with both values, ``weighted``
+    the mean by how often tags occur, and ``micro`` the figure of all labels of all tags taken as one.
     """
 
     name: np.ndarray

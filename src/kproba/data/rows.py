@@ -101,8 +101,9 @@ class Rows:
     def mean_over_tags(self, values: np.ndarray) -> float:
         """The weighted mean of values (n, n_classes) over all tags that there are."""
         if self.known is None:
-            return float(self.weight @ values.mean(axis=1) / self.total_weight)
-        return float(self.weight @ np.where(self.known, values, 0.0).sum(axis=1) / max(self.tag_weight.sum(), _TINY))
+            return float(self.weight @ values.mean(axis=1, dtype=np.float64) / self.total_weight)
+        sums = np.where(self.known, values, 0.0).sum(axis=1, dtype=np.float64)
+        return float(self.weight @ sums / max(self.tag_weight.sum(), _TINY))
 
     def of_group(self, number: int) -> tuple[np.ndarray, np.ndarray, Rows]:
         """The tags of a group, the rows that have them, and these rows with these tags alone: nothing is missing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -37,3 +39,22 @@ def manhattan_by_product(Z: np.ndarray):
         out[:] = total
 
     return write
+
+
+def signed_pulls(X: np.ndarray, Z: np.ndarray, features: np.ndarray, coef: np.ndarray) -> Iterator[np.ndarray]:
+    """(features·sign(x_j − z_j))·coef (n, k) for every column j, up to the signs of its rows.
+
+    Where a column has two values, only points of the other value count: the fewer of the two sorts are summed, and
+    what they leave of all is the other sum.
+    """
+    whole = features @ coef
+    for x, z in zip(X.T, Z.T):
+        low, high = min(x.min(), z.min()), max(x.max(), z.max())
+        of_points, of_rows = z == high, x == high
+        if (of_points | (z == low)).all() and (of_rows | (x == low)).all():
+            few = np.flatnonzero(of_points if 2 * np.count_nonzero(of_points) < len(z) else ~of_points)
+            part = features[:, few] @ coef[few]
+            are_other = of_rows != of_points[few[0]] if len(few) else np.full(len(x), low == high)
+            yield np.where(are_other[:, None], part, whole - part)
+        else:
+            yield (features * np.sign(x[:, None] - z)) @ coef
