@@ -73,7 +73,7 @@ class TestLeastSquares:
         assert clf.link_.constant.tolist() == [4, 5, 5, 6]
         assert lspc(link="clip").fit(X, np.nan_to_num(Y)).coef_.shape[1] == 5
 
-    @pytest.mark.parametrize("link", ["auto", "clip"])
+    @pytest.mark.parametrize("link", ["auto", "clip", "clip-parameters"])
     def test_equals_a_model_of_one_tag(self, link):
         """The link too: given the centres, a tag knows nothing of the others."""
         X, Y = tagged()
@@ -102,6 +102,15 @@ class TestLeastSquares:
         own = {tuple(x) for x in X[Y[:, 1] == 1]}
         assert all(tuple(x) in own for x in clf.centers_[clf.basis_.owner == 1])
         assert np.isfinite(clf.predict_proba(X)).all()
+
+    def test_rounded_parameters_of_complete_tags(self):
+        """A tag and its counterpart are rounded, as two classes are."""
+        X, Y = tagged(missing=0.0)
+        clf = lspc(link="clip-parameters").fit(X, Y)
+        assert (clf.coef_ >= 0).all() and clf.coef_.shape[1] == 8
+        for tag in range(4):
+            alone = lspc(link="clip-parameters").fit(X, Y[:, tag])
+            np.testing.assert_allclose(clf.loo_proba_[:, tag], alone.loo_proba_[:, 1], atol=1e-9)
 
     def test_folds(self):
         """Cross-validation scores all tags of the rows that are held out by the rows that are not."""

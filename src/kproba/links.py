@@ -225,7 +225,11 @@ def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
     if name in CALIBRATED:
         return _fit_tags(held_out, rows) if rows.is_multilabel else _fit_classes(held_out, rows)
     plain = Ratio() if name == "none" else Clip()
-    return PerTag(plain, rows.constant) if rows.is_multilabel else plain
+    if not rows.is_multilabel:
+        return plain
+    # where coefficients are rounded, every tag has a constant of its own
+    apart = rows.n_classes + np.arange(rows.n_classes)
+    return PerTag(plain, apart if name == "clip-parameters" else rows.constant)
 
 
 def _fit_classes(held_out, rows: Rows) -> CalibratedSoftmax:

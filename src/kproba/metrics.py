@@ -207,15 +207,18 @@ def tag_report(y_true, proba, *, names=None, sample_weight=None) -> TagReport:
     figures = np.array([_tag_figures(*columns) for columns in zip(labels.T, proba.T, weight.T)]).reshape(-1, 3)
     mass, positive = weight.sum(axis=0), (weight * (labels == 1)).sum(axis=0)
     prevalence = np.divide(positive, mass, out=np.full_like(mass, np.nan), where=mass > 0)
+    auc, precision, loss = figures.T
     return TagReport(
-        names,
-        (weight > 0).sum(axis=0),
-        prevalence,
-        *figures.T,
+        name=names,
+        n=(weight > 0).sum(axis=0),
+        prevalence=prevalence,
+        auc=auc,
+        average_precision=precision,
+        log_loss=loss,
         macro=TagAverage(*(_mean(column, mass > 0) for column in figures.T)),
         micro=TagAverage(*_tag_figures(labels.ravel(), proba.ravel(), weight.ravel())),
         weighted=TagAverage(*(_mean(column, positive) for column in figures.T)),
-        n_defined=int(np.count_nonzero(~np.isnan(figures[:, 0]))),
+        n_defined=int(np.count_nonzero(~np.isnan(auc))),
     )
 
 

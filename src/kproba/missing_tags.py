@@ -79,10 +79,12 @@ class TagsLeastSquares:
         judged = np.arange(len(self.rows)) if loo_rows is None else loo_rows
         place = np.full(len(self.rows), -1)
         place[judged] = np.arange(len(judged))
-        shape = self.basis.n_centers, self.rows.n_targets
+        shape = self.basis.n_centers, self.like.n_scores
         coefs, held_out = ([np.zeros(size) for _ in ridges] for size in (shape, (len(judged), shape[1])))
         known = np.zeros((len(judged), shape[1]), dtype=bool)
         for part in parts_of(self.rows, self._pose):  # one after the other: each has matrices of its own
+            if self.like.clip_parameters:  # a constant for each tag
+                part = part._replace(columns=np.append(part.columns[:-1], self.rows.n_classes + part.columns[:-1]))
             own = np.flatnonzero((place[part.where] >= 0) & loo)
             cells = np.ix_(place[part.where[own]], part.columns)
             known[cells] = True
