@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, links
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, links, search
 from kproba.data.rows import Rows
 from kproba.metrics import tag_report, tag_thresholds
 from oracles import gaussian, tags_by_rows
@@ -198,15 +198,32 @@ class TestContract:
             model.fit(X, Y, classes=[0, 1])
 
 
-@pytest.mark.parametrize("search", [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier])
-def test_the_search_copes_with_missing_tags(search):
+@pytest.mark.parametrize("make", [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier])
+def test_the_search_copes_with_missing_tags(make):
     X, Y = tagged(n=90, missing=0.4)
     Y[2:, 3] = np.nan  # so few that samples of the rows have none
     Y[:2, 3] = [0, 1]
-    model = search(random_state=0).fit(X, Y)
+    model = make(random_state=0).fit(X, Y)
     has = ~np.isnan(Y)
     assert ((model.predict(X) == Y)[:, :3][has[:, :3]]).mean() > 0.8
     assert np.isfinite(model.predict_proba(X)).all() and np.isfinite(model.loo_proba_).all()
+
+
+@pytest.mark.parametrize("n", [60, 900])
+def test_a_search_by_some_of_the_tags_fits_all(n, monkeypatch):
+    monkeypatch.setattr(search.telling_tags, "__defaults__", (3,))
+    X, Y = tagged(n=n, L=5, missing=0.2)
+    model = LSPC(kernel="gaussian", random_state=0).fit(X, Y)
+    assert model.predict_proba(X).shape == Y.shape == model.loo_proba_.shape
+
+
+def test_telling_tags():
+    X, Y = tagged(n=50, L=5)
+    Y[:, 4], Y[:, 2] = 0.0, np.arange(50) % 2
+    rows = Rows.of(X, Y, np.ones(50), 5)
+    few = search.telling_tags(rows, 3)
+    assert few.n_classes == 3 and (few.labels[:, [1]] == Y[:, [2]]).all()
+    assert search.telling_tags(rows, 5) is rows
 
 
 def test_likelihood_of_a_tag_is_that_of_its_rows():

@@ -171,6 +171,7 @@ class CalibratedTags:
 
 def in_blocks(function, scores: np.ndarray, n_rows: int = 4096) -> np.ndarray:
     """``function`` of scores, some rows at a time: a link needs several temporaries of the size of its input."""
+    n_rows = min(n_rows, max(16, TAG_CELLS // max(1, scores.shape[1])))
     if len(scores) <= n_rows:
         return function(scores)
     return np.concatenate([function(scores[start : start + n_rows]) for start in range(0, len(scores), n_rows)])
@@ -216,7 +217,7 @@ def _log_softplus_slope(z: np.ndarray) -> np.ndarray:
 
 #: The link is fitted on at most this many rows, and about this many rows times classes: its parameters are few.
 LINK_ROWS, LINK_CELLS = 20_000, 100_000
-#: Rows times tags whose links are fitted together.
+#: Rows times tags whose links are fitted together, and rows times columns that a link is applied to at a time.
 TAG_CELLS = 1 << 16
 
 
@@ -327,23 +328,25 @@ class TagsFit:
     most_steps, promised, damping = 60, 1e-9, 1e-3
 
     def __init__(self, tag, constant, labels, weight, prior):
+        # a row a tag: sums go along memory
+        tag, constant, labels, weight = (np.ascontiguousarray(part.T) for part in (tag, constant, labels, weight))
         tag, constant = (np.clip(part, -1e3, 1e3) for part in (tag, constant))
-        self.prior, self.total = prior, np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+        self.prior, self.total = prior, np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
         self.g = np.clip(constant, 0.0, 1.0)
-        self.q = tag + (1.0 - constant) * prior
-        drawn = 1.0 / (self.total + 1.0)
-        self.targets = (1.0 - drawn) * labels + drawn * prior
-        self.share = weight / self.total
+        self.q = tag + (1.0 - constant) * prior[:, None]
+        drawn = (1.0 / (self.total + 1.0))[:, None]
+        self.targets = (1.0 - drawn) * labels + drawn * prior[:, None]
+        self.share = weight / self.total[:, None]
         penalties = SoftmaxFit.sharpness_penalty, 2.0 * SoftmaxFit.slope_penalty, 0.5 * SoftmaxFit.offset_penalty
         self.held = np.stack([np.zeros_like(self.total), *(each / self.total for each in penalties)])
 
     def run(self) -> tuple[np.ndarray, ...]:
         """Slopes (2, L), sharpness (L,), offset (L,) and span (2, L)."""
         x = self._minimum()
-        known = self.share > 0
+        known, less = self.share > 0, np.minimum(self.prior, 1.0 - self.prior)
         smallest, largest = np.minimum(self.q, 1.0 - self.q), np.maximum(self.q, 1.0 - self.q)
-        low = np.minimum(smallest.min(axis=0, where=known, initial=0.5), np.minimum(self.prior, 1.0 - self.prior))
-        high = np.maximum(largest.max(axis=0, where=known, initial=0.5), np.maximum(self.prior, 1.0 - self.prior))
+        low = np.minimum(smallest.min(axis=1, where=known, initial=0.5), less)
+        high = np.maximum(largest.max(axis=1, where=known, initial=0.5), 1.0 - less)
         return np.exp([x[0] - x[2], x[0] + x[2]]), np.exp(x[1]), x[3], np.stack([low, high])
 
     def _minimum(self) -> np.ndarray:
@@ -371,23 +374,25 @@ class TagsFit:
 
     def loss(self, x: np.ndarray, tags) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Penalised mean log-loss (t,) of some tags at x (4, t), its gradient and its expected curvature (4, 4, t)."""
-        q, prior, share, g = self.q[:, tags], self.prior[tags], self.share[:, tags], self.g[:, tags]
-        low, high, kappa = np.exp(x[0] - x[2]), np.exp(x[0] + x[2]), np.exp(x[1])
+        q, share, g, targets = self.q[tags], self.share[tags], self.g[tags], self.targets[tags]
+        low, high, kappa = (np.exp(each)[:, None] for each in (x[0] - x[2], x[0] + x[2], x[1]))
+        prior = self.prior[tags][:, None]
         up, up_turn = _rise(kappa, q, prior)
         down, down_turn = _rise(kappa, 1.0 - q, 1.0 - prior)
         up, down = high * up, low * down
-        odds = np.log(prior / (1.0 - prior)) + up - down + g * x[3]
-        slopes = up - down, high * up_turn - low * down_turn, up + down, g  # ∂odds/∂x
+        difference = up - down
+        odds = difference + g * x[3][:, None] + np.log(prior / (1.0 - prior))
+        slopes = difference, high * up_turn - low * down_turn, up + down, g  # ∂odds/∂x
         small = np.exp(-np.abs(odds))
         p = np.where(odds > 0, 1.0, small) / (1.0 + small)
-        value = np.einsum("it,it->t", share, np.maximum(odds, 0.0) + np.log1p(small) - self.targets[:, tags] * odds)
-        residual, bend = share * (p - self.targets[:, tags]), share * p * (1.0 - p)
-        gradient = np.stack([np.einsum("it,it->t", residual, slope) for slope in slopes])
-        curvature = np.empty((4, 4, len(prior)))
+        value = np.einsum("ti,ti->t", share, np.maximum(odds, 0.0) + np.log(1.0 + small) - targets * odds)
+        residual, bend = share * (p - targets), share * p * (1.0 - p)
+        gradient = np.stack([np.einsum("ti,ti->t", residual, slope) for slope in slopes])
+        curvature = np.empty((4, 4, len(q)))
         for i, slope in enumerate(slopes):
             weighted = bend * slope
             for j in range(i + 1):
-                curvature[i, j] = curvature[j, i] = np.einsum("it,it->t", weighted, slopes[j])
+                curvature[i, j] = curvature[j, i] = np.einsum("ti,ti->t", weighted, slopes[j])
         held, away = self.held[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]
         np.einsum("iit->it", curvature)[:] += 2.0 * held
         return value + (held * away**2).sum(axis=0), gradient + 2.0 * held * away, curvature

@@ -97,12 +97,13 @@ class CalibratedLogLoss:
     calibrations = ((1.0, (3.0, 6.0, 12.0, 24.0), 0.0), (10.0, (1.0, 1.5, 2.5), 1.0))
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
-        prior, scores = positive_prior(rows), np.clip(scores, -1e3, 1e3)
+        prior = positive_prior(rows)
         if rows.is_multilabel:
             dtype = np.float32 if scores.size > LOW_PRECISION else np.float64
-            q = complete_tags(scores, prior, rows.constant).astype(dtype)
-            losses = self._of_tags(q, prior.astype(dtype), rows.filled_labels.astype(dtype))
-            return min(map(rows.mean_over_tags, losses))
+            prior, labels = prior.astype(dtype), rows.filled_labels.astype(dtype)
+            q = complete_tags(np.clip(scores.astype(dtype), -1e3, 1e3), prior, rows.constant)
+            return min(map(rows.mean_over_tags, self._of_tags(q, prior, labels)))
+        scores = np.clip(scores, -1e3, 1e3)
         of_rows = self._of_classes(complete_by_prior(scores, prior), prior, rows.labels)
         return float(min(rows.weight @ loss for loss in of_rows) / rows.total_weight)
 

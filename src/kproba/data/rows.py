@@ -105,12 +105,16 @@ class Rows:
         sums = np.where(self.known, values, 0.0).sum(axis=1, dtype=np.float64)
         return float(self.weight @ sums / max(self.tag_weight.sum(), _TINY))
 
+    def with_tags(self, tags: np.ndarray) -> Rows:
+        """The same rows with some of the tags."""
+        labels = self.labels[:, tags]
+        return replace(self, labels=labels, n_classes=len(tags), group=_tag_groups(labels))
+
     def of_group(self, number: int) -> tuple[np.ndarray, np.ndarray, Rows]:
         """The tags of a group, the rows that have them, and these rows with these tags alone: nothing is missing."""
         tags = np.arange(self.n_classes) if self.group is None else np.flatnonzero(self.group == number)
         where = np.flatnonzero(~np.isnan(self.labels[:, tags[0]]))
-        rows = self.take(where)
-        return tags, where, replace(rows, labels=rows.labels[:, tags], n_classes=len(tags), group=None)
+        return tags, where, self.take(where).with_tags(tags)
 
     @cached_property
     def total_weight(self) -> float:
