@@ -325,7 +325,7 @@ class TagsFit:
     bounds = np.array([*SoftmaxFit.bounds[:3], (2 * SoftmaxFit.bounds[3][0], 2 * SoftmaxFit.bounds[3][1])]).T[
         :, :, None
     ]
-    most_steps, promised, damping = 60, 1e-9, 1e-3
+    most_steps, promised, damping = 60, 1e-10, 0.1
 
     def __init__(self, tag, constant, labels, weight, prior):
         # a row a tag: sums go along memory
