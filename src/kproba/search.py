@@ -300,10 +300,11 @@ def telling_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:
 
 
 def judged_rows(rows: Rows, seed: int) -> np.ndarray | None:
-    """Which rows judge the ridge; None for all of them."""
-    if rows.n_distinct <= 2 * RIDGE_ROWS:
+    """Which rows judge the ridge; None for all of them. Of very many tags, each row brings as many labels."""
+    most = RIDGE_ROWS // 2 if rows.is_multilabel and rows.n_classes > SEARCH_TAGS else RIDGE_ROWS
+    if rows.n_distinct <= 2 * most:
         return None
-    return with_copies(rows, sample_rows(rows, RIDGE_ROWS, seed))
+    return with_copies(rows, sample_rows(rows, most, seed))
 
 
 def width_candidates(kernels: Sequence[Kernel], width, rows: Rows, seed: int) -> list[Kernel]:
