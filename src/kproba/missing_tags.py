@@ -77,25 +77,30 @@ class TagsLeastSquares:
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge; rows without a tag have the model's own score for it."""
         judged = np.arange(len(self.rows)) if loo_rows is None else loo_rows
-        place = np.full(len(self.rows), -1)
-        place[judged] = np.arange(len(judged))
-        shape = self.basis.n_centers, self.like.n_scores
-        coefs, held_out = ([np.zeros(size) for _ in ridges] for size in (shape, (len(judged), shape[1])))
-        known = np.zeros((len(judged), shape[1]), dtype=bool)
-        for part in parts_of(self.rows, self._pose):  # one after the other: each has matrices of its own
-            if self.like.clip_parameters:  # a constant for each tag
-                part = part._replace(columns=np.append(part.columns[:-1], self.rows.n_classes + part.columns[:-1]))
-            own = np.flatnonzero((place[part.where] >= 0) & loo)
-            cells = np.ix_(place[part.where[own]], part.columns)
-            known[cells] = True
-            for r, found in enumerate(part.problem.path(ridges, len(own) > 0, own)):
-                coefs[r][np.ix_(part.centers, part.columns)] = found.coef()
-                if len(own):
-                    held_out[r][cells] = found.held_out
+        coefs, held_out, known = self._solve(ridges, judged if loo else judged[:0])
         for ridge, coef, scores in zip(ridges, coefs, held_out):
             if loo and not known.all():
                 scores = np.where(known, scores, self.basis.scores(self.rows.X[judged], coef))
             yield Solution(ridge, scores if loo else None, partial(np.copy, coef))
+
+    def _solve(self, ridges: Sequence[float], judged: np.ndarray):
+        """Coefficients and leave-one-out scores of all parts for every ridge, and which scores there are."""
+        shape, place = (self.basis.n_centers, self.like.n_scores), np.full(len(self.rows), -1)
+        place[judged] = np.arange(len(judged))
+        coefs, held_out = ([np.zeros(size) for _ in ridges] for size in (shape, (len(judged), shape[1])))
+        known = np.zeros((len(judged), shape[1]), dtype=bool)
+        for part in parts_of(self.rows, self._pose):  # one after the other: each has matrices of its own
+            columns = part.columns
+            if self.like.clip_parameters:  # a constant for each tag
+                columns = np.append(columns[:-1], self.rows.n_classes + columns[:-1])
+            own = np.flatnonzero(place[part.where] >= 0)
+            cells = np.ix_(place[part.where[own]], columns)
+            known[cells] = True
+            for coef, scores, found in zip(coefs, held_out, part.problem.path(ridges, len(own) > 0, own)):
+                coef[np.ix_(part.centers, columns)] = found.coef()
+                if len(own):
+                    scores[cells] = found.held_out
+        return coefs, held_out, known
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without some rows, with the scores of these for all tags."""

@@ -213,6 +213,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
         if not isinstance(self.centers, str):
             check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
             return Centers(given_centers(self.centers, self._is_precomputed, scaling))
+        if self.centers == "class-k-means" and rows.is_multilabel:
+            raise ValueError("centers='class-k-means' needs one class a row, and y is a matrix of tags; use 'k-means'.")
         n, r = rows.n_distinct, min(rows.n_distinct, self._n_centers(n_rows))
         if self.centers == "random" or self._is_precomputed:
             kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]
