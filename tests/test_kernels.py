@@ -361,11 +361,13 @@ def test_a_kernel_of_ones_own_needs_two_methods(points):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("d_other", [0, 3])
-def test_manhattan_distances_of_two_valued_columns(dtype, d_other):
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_manhattan_distances_of_two_valued_columns(dtype, d_other, share):
     """One product instead of a walk through the columns, also for rows with other values and for constant columns."""
     random = np.random.default_rng(0)
-    Z = np.hstack([random.choice([-0.3, 0.8], size=(30, 20)), random.standard_normal((30, d_other))]).astype(dtype)
-    Z[:, 4] = 0.8
+    two = random.choice([-0.3, 0.8], size=(30, 20), p=[1 - share, share])
+    Z = np.hstack([two, random.standard_normal((30, d_other))]).astype(dtype)
+    Z[:, 4] = -0.3
     X = np.vstack([Z[:10], random.standard_normal((15, 20 + d_other))]).astype(dtype)
     expected = np.abs(X[:, None].astype(np.float64) - Z).sum(axis=2)
     found = Laplacian(width=2.0).pairs(X, Z)

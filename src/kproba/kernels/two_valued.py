@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
 #: From so many such columns on, a matrix product is faster than to go through them.
 MANY = 16
+#: Where fewer of the values than this share are high, the product is a sparse one.
+FEW = 0.1
 
 
 def manhattan_by_product(Z: np.ndarray):
@@ -24,19 +27,20 @@ def manhattan_by_product(Z: np.ndarray):
     two = (is_high | np.equal(Z, low)).all(axis=0)
     if np.count_nonzero(two) < MANY:
         return None
-    low, high = low[two].astype(np.float64), high[two].astype(np.float64)
-    right = np.vstack([is_high[:, two].T, np.ones(len(Z))]).astype(np.float64)
+    low, high, marks = low[two].astype(np.float64), high[two].astype(np.float64), is_high[:, two].astype(np.float64)
     others = np.ascontiguousarray(Z[:, ~two])
+    if marks.mean() < FEW:
+        marks = sparse.csr_array(marks)
 
     def write(X, out):
         part = X[:, two]
         below = np.abs(part - low)
-        left = np.column_stack([np.abs(part - high) - below, below.sum(axis=1)])
-        total = left @ right
-        if others.shape[1]:
-            total += cdist(X[:, ~two], others, "cityblock")
+        total = marks @ (np.abs(part - high) - below).T
+        total += below.sum(axis=1)
         np.maximum(total, 0.0, out=total)  # rounding may leave less than nothing
-        out[:] = total
+        out[:] = total.T
+        if others.shape[1]:
+            out += cdist(X[:, ~two], others, "cityblock")
 
     return write
 
