@@ -6,7 +6,15 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, links, search
+from kproba import (
+    LSPC,
+    ImportVectorMachine,
+    KernelLogisticRegression,
+    SurfaceKernelClassifier,
+    links,
+    missing_tags,
+    search,
+)
 from kproba.data.rows import Rows
 from kproba.metrics import tag_report, tag_thresholds
 from oracles import gaussian, tags_by_rows
@@ -112,6 +120,13 @@ class TestLeastSquares:
             alone = lspc(link="clip-parameters").fit(X, Y[:, tag])
             np.testing.assert_allclose(clf.loo_proba_[:, tag], alone.loo_proba_[:, 1], atol=1e-9)
 
+    def test_many_groups(self, monkeypatch):
+        """Whether the matrices of the groups are kept or not."""
+        X, Y = tagged(n=50)
+        kept = lspc(ridge=[1e-3, 1e-2]).fit(X, Y)
+        monkeypatch.setattr(missing_tags, "KEPT_GROUPS", 0)
+        np.testing.assert_array_equal(lspc(ridge=[1e-3, 1e-2]).fit(X, Y).loo_proba_, kept.loo_proba_)
+
     def test_conjugate_gradients(self):
         X, Y = tagged(n=40)
         exact, cg = (lspc(centers="all", link="clip", solver=solver).fit(X, Y) for solver in ("auto", "cg"))
@@ -182,6 +197,13 @@ class TestContract:
         for proba in (model.predict_proba(X), model.predict_proba(100.0 * X), model.loo_proba_):
             assert np.isfinite(proba).all()
             assert proba[:, 0].max() < 0.05 and proba[:, 3].min() > 0.95
+
+    def test_a_tag_that_one_row_has(self, model):
+        X, Y = tagged(n=50)
+        Y[1:, 3], Y[0, 3] = np.nan, 1.0
+        model.fit(X, Y)
+        assert np.isfinite(model.predict_proba(X)).all() and np.isfinite(model.loo_proba_).all()
+        assert (model.predict_proba(X)[:, 3] > 0.5).all()
 
     def test_weights_are_copies(self, model):
         X, Y = tagged(n=40)

@@ -6,9 +6,9 @@ one constant a group, so that together they are a model like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,9 @@ from .basis import Basis
 from .data.rows import Rows
 from .least_squares import LeastSquares
 from .search import Problem, Solution
+
+#: Up to so many groups have their matrices kept.
+KEPT_GROUPS = 4
 
 
 class Part(NamedTuple):
@@ -72,7 +75,16 @@ class TagsLeastSquares:
         return replace(self, device=device)
 
     def forget(self) -> None:
-        """Nothing is kept between paths."""
+        """Let go of the parts and their matrices."""
+        self.__dict__.pop("_kept", None)
+
+    @cached_property
+    def _kept(self) -> list[Part]:
+        return list(parts_of(self.rows, self._pose))
+
+    def _parts(self) -> Iterable[Part]:
+        """All parts: a few are kept from one ridge to the next, of many only one has its matrices at a time."""
+        return self._kept if self.rows.n_groups <= KEPT_GROUPS else parts_of(self.rows, self._pose)
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge; rows without a tag have the model's own score for it."""
@@ -89,7 +101,7 @@ class TagsLeastSquares:
         place[judged] = np.arange(len(judged))
         coefs, held_out = ([np.zeros(size) for _ in ridges] for size in (shape, (len(judged), shape[1])))
         known = np.zeros((len(judged), shape[1]), dtype=bool)
-        for part in parts_of(self.rows, self._pose):  # one after the other: each has matrices of its own
+        for part in self._parts():
             columns = part.columns
             if self.like.clip_parameters:  # a constant for each tag
                 columns = np.append(columns[:-1], self.rows.n_classes + columns[:-1])

@@ -125,9 +125,12 @@ class Surface:
         apart = self.rows.take(inside)
         if self.given is not None and apart.mass is not None:
             apart = replace(apart, weight=apart.mass)
-        losses = self.losses(self.moments - self.basis.moments(apart))
-        found = maximise(losses, self.settings, self.rows.is_multilabel)
-        yield Solution(0.0, self._scores(apart.X, found.coef), lambda: found.coef[:-1], found.coef[-1])
+        rest = self.moments - self.basis.moments(apart)
+        if rest.n <= 0.0:  # nothing is left: scores of zero, which links take for the prior
+            coef = np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
+        else:
+            coef = maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
+        yield Solution(0.0, self._scores(apart.X, coef), lambda: coef[:-1], coef[-1])
 
     def forget(self) -> None:
         """Nothing here is large: r is a hundred or so."""
