@@ -167,3 +167,34 @@ def test_sgd_2010(experiment, tmp_path):
     for path in content["paths"].values():
         assert len(path["excess"]) == 4 and 0 < path["excess"][-1] < path["excess"][0]
     assert (tmp_path / "sgd_2010.png").exists()
+
+
+def test_images_2011(experiment, tmp_path, monkeypatch):
+    """Table 1 on a small set; an interrupted run goes on where it was."""
+    random = np.random.RandomState(0)
+    X = random.standard_normal((260, 4))
+    Y = (X @ random.standard_normal((4, 3)) + 0.5 * random.standard_normal((260, 3)) > 0.5).astype(np.int8)
+    np.savez(tmp_path / "ml_tiny.npz", X=X.astype(np.float32), y=Y, label_names=np.array(["sky", "sea", "sun"]))
+    images = experiment("images_2011")
+    options = ["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path), "--datasets", "ml_tiny"]
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "summary", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            images.main(options)
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "run_trial", lambda *_: 1 / 0)  # all trials are there already
+        images.main(options)
+    content = json.loads((tmp_path / "images_2011.json").read_text())
+    check_stamp(content)
+    assert not list(tmp_path.glob(".images*"))
+    found = content["datasets"]["ml_tiny"]
+    assert found["trials"] == 2 and found["tags"] == ["sky", "sea", "sun"] and found["test"] == 160
+    for cells in found["auc_percent"].values():
+        assert all(cell["mean"] > 75 for cell in cells.values()) and any(cell["best"] for cell in cells.values())
+    assert found["klr_time_over"]["KLR"] == 1.0
+
+
+def test_images_2011_marks_what_is_comparable(experiment):
+    spread = np.linspace(-2, 2, 30)
+    values = {"a": 80 + spread, "b": 79.9 - spread, "c": 70 + spread}
+    assert experiment("images_2011").comparable_to_best(values) == {"a", "b"}

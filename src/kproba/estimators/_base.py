@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..basis import Basis
 from ..data.dask import is_dask
 from ..data.items import Items, Sequences, as_items
-from ..data.labels import check_weights, class_factors, encode_labels
+from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, inputs
 from ..devices.basis import placed
@@ -69,8 +69,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         check_lengths(X, labels)
         weight = check_weights(sample_weight, X.shape[0])
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
+        if labels.ndim == 2:
+            weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag says nothing
         rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
-        if not rows.is_multilabel and len(np.unique(rows.labels)) < 2:
+        if rows.is_multilabel:
+            refuse_unknown_tags(rows.labels, self.classes_)
+        elif len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
         return rows, place
 

@@ -224,6 +224,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
                 f"centers={self.centers!r} takes means of rows, and the rows of kernel={self.kernel!r} have none; use "
                 "centers='random'."
             )
+        if self.centers == "class-k-means" and rows.is_multilabel:
+            raise ValueError("centers='class-k-means' needs one class a row, and y is a matrix of tags; use 'k-means'.")
         n, r = rows.n_distinct, min(rows.n_distinct, self._n_centers(n_rows))
         if self.centers == "random" or not has_means:
             kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]
