@@ -134,10 +134,11 @@ def run_task(name: str, task: list[Split], rivals: bool) -> dict:
 def main(argv=None) -> None:
     parser = results.parser(__doc__)
     parser.add_argument("--skip-rivals", action="store_true", help="without SVC and DTW")
-    parser.add_argument("--tasks", nargs="+", help="only these")
+    parser.add_argument("--tasks", nargs="+", help="only these, added to what there is")
     args = parser.parse_args(argv)
     tasks = splits(args.data_dir)
-    payload: dict = {"tasks": {}}
+    # some tasks are added to what there is
+    payload: dict = (results.read("sequences", args.out) if args.tasks else None) or {"tasks": {}}
     for name, task in tasks.items():
         if args.tasks and name not in args.tasks:
             continue

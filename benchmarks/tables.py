@@ -18,6 +18,7 @@ PAGES = (
     "README.md",
     "docs/benchmarks.md",
     "docs/klr.md",
+    "docs/sequences.md",
     "docs/ivm.md",
     "docs/surface.md",
     "docs/scale.md",
@@ -516,9 +517,37 @@ def images_2011(payload: dict) -> str:
     return markdown([f"{payload['repeats']} draws", *methods], rows)
 
 
+def sound_2011(payload: dict) -> str:
+    """2011 Table 2: mean AUC in percent over tags and trials with its standard deviation, and training times."""
+    methods = payload["methods"]
+    texts = (f"{cell['mean']:.1f} ({cell['std']:.1f})" for cell in methods.values())
+    marked = [f"**{text}**" if cell["best"] else text for text, cell in zip(texts, methods.values())]
+    seconds = [f"{cell['training_seconds']['mean']:.3f}" for cell in methods.values()]
+    spread = [f"{cell['std_of_trials']:.2f}" for cell in methods.values()]
+    rows = [["AUC", *marked], ["standard deviation of the means of trials", *spread], ["train time, CPU s", *seconds]]
+    return markdown([f"{payload['repeats']} draws of {payload['training']} clips", *methods], rows)
+
+
+def sequences(payload: dict) -> str:
+    """Error and log-loss of every method on every task."""
+    names = {"svc": "calibrated SVC, same kernel", "dtw": "k-NN, DTW"}
+    names |= {"KernelLogisticRegression": "KLR", "ImportVectorMachine": "IVM", "SurfaceKernelClassifier": "surface"}
+    rows = []
+    for name, task in payload["tasks"].items():
+        cells = task["cells"]
+        best = min(cell["log_loss"] for cell in cells.values())
+        rows.append([f"{name}: log-loss", *(_loss(cell["log_loss"], best) for cell in cells.values())])
+        rows.append([f"{name}: error", *(f"{100 * cell['error']:.1f} %" for cell in cells.values())])
+        rows.append([f"{name}: CPU s", *(_seconds(cell["cpu_seconds"]) for cell in cells.values())])
+    header = [names.get(key, key) for key in next(iter(payload["tasks"].values()))["cells"]]
+    return markdown(["", *header], rows)
+
+
 TABLES = (
     tags,
     images_2011,
+    sound_2011,
+    sequences,
     out_of_core,
     scaling,
     cluster,

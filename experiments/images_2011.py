@@ -11,20 +11,18 @@ interruption.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from benchmarks.rivals.plain_klr import PlainKLR
-from scipy import stats
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from experiments import results
 from experiments.size_2010 import Frozen, cpu_seconds
+from experiments.trials import Trials, comparable_to_best
 from kproba import LSPC, recipes
 from kproba.data.real import load
 from kproba.metrics import tag_report
@@ -43,8 +41,6 @@ DATASETS = ("ml_corel5k", "ml_mirflickr5k", "ml_scene")
 MOST_TAGS = 20
 TRAINING, QUICK_TRAINING = 1000, 100
 REPEATS, QUICK_REPEATS = 50, 2
-#: Means whose difference a two-sample t-test at this level does not tell from zero are comparable.
-LEVEL = 0.05
 
 
 class Images(NamedTuple):
@@ -67,27 +63,6 @@ class Images(NamedTuple):
         order = np.random.RandomState(seed).permutation(len(self.X))
         train, test = order[:n], order[n:]
         return self.X[train], self.Y[train], self.X[test], self.Y[test]
-
-
-class Trials:
-    """The trials of all sets, a line each in a file that is there until all are done."""
-
-    def __init__(self, folder: Path, settings: dict):
-        self.path, self.done = folder / ".images_2011_trials.jsonl", {}
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        if lines and json.loads(lines[0]) == settings:
-            self.done = {(each["set"], each["number"]): each for each in map(json.loads, lines[1:])}
-        else:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(json.dumps(settings) + "\n")
-
-    def add(self, trial: dict) -> None:
-        with self.path.open("a") as file:
-            file.write(json.dumps(trial) + "\n")
-        self.done[trial["set"], trial["number"]] = trial
-
-    def of(self, name: str) -> list[dict]:
-        return [trial for (of, _), trial in sorted(self.done.items()) if of == name]
 
 
 def choose(X, Y, seed: int) -> dict[str, tuple[Frozen, float]]:
@@ -168,15 +143,6 @@ def summary(trials: list[dict], tags: list[str]) -> dict:
     return {"trials": len(trials), "auc_percent": table, "methods": methods, "klr_time_over": over}
 
 
-def comparable_to_best(values: dict[str, np.ndarray]) -> set[str]:
-    """The method of the best mean, and those that a t-test does not tell from it."""
-    best = max(values, key=lambda method: values[method].mean())
-    if len(values[best]) < 2:
-        return {best}
-    same = {method for method, each in values.items() if stats.ttest_ind(values[best], each).pvalue > LEVEL}
-    return {best} | same
-
-
 def more_options(parser) -> None:
     parser.add_argument(
         "--repeats", type=int, help=f"random draws a set (default: {REPEATS}; {QUICK_REPEATS} if quick)"
@@ -191,7 +157,7 @@ def main(argv=None) -> None:
     options.repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
     shared = {key: getattr(options, key) for key in ("choose_every", "seed", "quick")}
     shared["commit"] = options.stamp["commit"]
-    trials = Trials(options.out, shared)
+    trials = Trials("images_2011", options.out, shared)
     with threadpool_limits(1):
         found = {name: run_dataset(name, options, trials) for name in options.datasets}
     content = {

@@ -19,8 +19,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from experiments import results
-from experiments.images_2011 import LEVEL, Trials, comparable_to_best
 from experiments.size_2010 import cpu_seconds
+from experiments.trials import LEVEL, Trials, comparable_to_best
 from kproba import LSPC, HiddenMarkovKernel, IndefiniteKernelWarning, Sequences, recipes
 from kproba.data.real import load
 from kproba.metrics import tag_report
@@ -108,7 +108,7 @@ def main(argv=None) -> None:
     repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
     clips, Y = read(options.data_dir)
     n = min(TRAINING, len(clips) // 2)
-    trials = Trials(options.out, {"seed": options.seed, "n": n, "commit": options.stamp["commit"]}, "sound_2011")
+    trials = Trials("sound_2011", options.out, {"seed": options.seed, "n": n, "commit": options.stamp["commit"]})
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", IndefiniteKernelWarning)
         seconds = compare_all(clips)

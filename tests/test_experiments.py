@@ -194,7 +194,22 @@ def test_images_2011(experiment, tmp_path, monkeypatch):
     assert found["klr_time_over"]["KLR"] == 1.0
 
 
-def test_images_2011_marks_what_is_comparable(experiment):
+def test_trials_mark_what_is_comparable(experiment):
     spread = np.linspace(-2, 2, 30)
     values = {"a": 80 + spread, "b": 79.9 - spread, "c": 70 + spread}
-    assert experiment("images_2011").comparable_to_best(values) == {"a", "b"}
+    assert experiment("trials").comparable_to_best(values) == {"a", "b"}
+
+
+def test_sound_2011(experiment, tmp_path):
+    """Table 2 on a few short sequences of three tags."""
+    random = np.random.RandomState(0)
+    labels, lengths = np.arange(60) % 3, random.randint(4, 9, 60)
+    frames = np.repeat(labels, lengths)[:, None] + 0.7 * random.standard_normal((lengths.sum(), 2))
+    np.savez(tmp_path / "esc50_mfcc.npz", X=frames.astype(np.float32), y=labels, lengths=lengths)
+    experiment("sound_2011").main(["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path)])
+    content = json.loads((tmp_path / "sound_2011.json").read_text())
+    check_stamp(content)
+    assert not list(tmp_path.glob(".sound*"))
+    assert (content["training"], content["test"], content["tags"], content["repeats"]) == (30, 30, 3, 2)
+    assert all(cell["mean"] > 75 for cell in content["methods"].values())
+    assert any(cell["best"] for cell in content["methods"].values())
