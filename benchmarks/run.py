@@ -34,6 +34,7 @@ MODULES = {
     "all_centers": "all_centers",
     "passes": "passes",
     "sequences": "sequences",
+    "examples": "examples",
 }
 
 

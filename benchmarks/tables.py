@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ PAGES = (
     "README.md",
     "docs/benchmarks.md",
     "docs/klr.md",
+    "docs/pictures.md",
     "docs/sequences.md",
     "docs/ivm.md",
     "docs/surface.md",
@@ -540,10 +542,20 @@ def sequences(payload: dict) -> str:
         rows.append([f"{name}: error", *(f"{100 * cell['error']:.1f} %" for cell in cells.values())])
         rows.append([f"{name}: CPU s", *(_seconds(cell["cpu_seconds"]) for cell in cells.values())])
     header = [names.get(key, key) for key in next(iter(payload["tasks"].values()))["cells"]]
-    return markdown(["", *header], rows)
+    matrix = payload["matrix"]
+    seconds = _seconds(statistics.median(matrix["seconds"]))
+    about = f"A kernel matrix of {matrix['rows']} Japanese vowels from nothing, models and all: {seconds} s."
+    return f"{markdown(['', *header], rows)}\n\n{about}"
+
+
+def examples(payload: dict) -> str:
+    """Seconds of every example."""
+    names = payload["seconds"]
+    return markdown(["`python examples/…`", "seconds"], [[f"`{name}.py`", _seconds(s)] for name, s in names.items()])
 
 
 TABLES = (
+    examples,
     tags,
     images_2011,
     sound_2011,

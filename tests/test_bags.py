@@ -143,30 +143,13 @@ class TestWords:
         assert bag(2).fit(items).words_.dtype == np.float32
 
 
-class Stacked:
-    """Frames of all items stacked: items are read by number, and there is no more to it than that."""
-
-    def __init__(self, frames, lengths):
-        self.frames, self.ends = frames, np.cumsum(lengths)
-        self.starts = self.ends - lengths
-
-    def __len__(self):
-        return len(self.ends)
-
-    def __getitem__(self, number):
-        assert type(number) is int
-        if number >= len(self):
-            raise IndexError(number)
-        return self.frames[self.starts[number] : self.ends[number]]
-
-
 class TestForms:
     @pytest.mark.parametrize(
         "form",
         [
             tuple,
             lambda items: [item.tolist() for item in items],
-            lambda items: Stacked(np.concatenate(items), [len(item) for item in items]),
+            lambda items: Sequences(np.concatenate(items), [len(item) for item in items]),
             lambda items: pd.Series(items, index=np.arange(len(items))[::-1]),
         ],
         ids=["tuple", "lists", "stacked", "series"],
