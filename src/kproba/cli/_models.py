@@ -1,0 +1,88 @@
+"""What the commands fit and keep: a pipeline for tables of mixed columns, and what it was told about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from ._frames import listing
+
+ESTIMATORS = {
+    "lspc": LSPC,
+    "klr": KernelLogisticRegression,
+    "ivm": ImportVectorMachine,
+    "surface": SurfaceKernelClassifier,
+}
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted classifier of frames, the columns it reads, and the name of the column it predicts."""
+
+    pipeline: Any
+    target: str
+    columns: list[str]
+
+    @property
+    def classes(self) -> np.ndarray:
+        return self.pipeline.classes_
+
+    @property
+    def classifier(self):
+        return self.pipeline[-1] if hasattr(self.pipeline, "steps") else self.pipeline
+
+    def inputs(self, frame, path: str):
+        """The model's columns of a frame, which may have others and in any order."""
+        missing = [name for name in self.columns if name not in frame.columns]
+        if missing:
+            raise ValueError(
+                f"{path}: it lacks {listing(missing)}, which the model was fitted on; it has {listing(frame.columns)}."
+            )
+        return frame[self.columns]
+
+    def predict_proba(self, frame, path: str) -> np.ndarray:
+        return self.pipeline.predict_proba(self.inputs(frame, path))
+
+
+def vectorizer():
+    """Numbers, categories, dates and text as columns of numbers, missing ones filled and marked."""
+    try:
+        skrub = import_module("skrub")
+    except ImportError as error:
+        raise ImportError("Tables of mixed columns need skrub: pip install 'kproba[tables]'") from error
+    table = skrub.TableVectorizer(drop_if_constant=True)
+    return make_pipeline(table, SimpleImputer(strategy="median", add_indicator=True))
+
+
+def for_tables(classifier):
+    """The classifier behind the vectoriser."""
+    prepared = vectorizer()
+    return make_pipeline(*(step for _, step in prepared.steps), classifier)
+
+
+def kinds_of(pipeline) -> dict[str, int]:
+    """How many columns were read as numbers, categories, dates and text."""
+    words = {"numeric": "numbers", "datetime": "dates", "low_cardinality": "categories", "high_cardinality": "text"}
+    found = pipeline[0].kind_to_columns_
+    return {word: len(found[kind]) for kind, word in words.items() if found.get(kind)}
+
+
+def load(path: str) -> TableModel:
+    """The model in a file; one that Python saved alone knows its columns if it was fitted on a frame."""
+    from .. import load as load_model
+
+    model = load_model(path)
+    if isinstance(model, TableModel):
+        return model
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(f"{path}: it holds a {type(model).__name__}, which predicts no probabilities.")
+    columns = getattr(model, "feature_names_in_", None)
+    if columns is None:
+        raise ValueError(f"{path}: its model was fitted on an array and does not know the names of its columns.")
+    return TableModel(model, "", [str(name) for name in columns])

@@ -1,0 +1,55 @@
+"""Write a page about a model: one HTML file that works offline.
+
+How good the probabilities are, where they are wrong, which rows are doubtful, and what it costs to leave those to a human.
+
+examples:
+  kproba report test.csv --model income.kproba --out report.html
+  kproba report test.csv --model income.kproba --train people.csv      (with a logistic regression beside it)
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import _frames, _models, _text
+
+NAME = "report"
+
+
+def add_options(command) -> None:
+    _frames.add_data(command, "table with the classes that the page is about")
+    command.add_argument("--model", required=True, help="file that kproba fit wrote")
+    command.add_argument("--target", help="column of the classes, if it is not named as in the training table")
+    command.add_argument("--train", help="training table, for the base rates and a logistic regression beside the model")
+    command.add_argument("--out", default="report.html", help="page to write (default: %(default)s)")
+    command.add_argument("--title", help="default: the name of the data")
+
+
+def run(args) -> None:
+    from .. import write_report
+
+    model = _models.load(args.model)
+    X, y = labelled(model, args.data, args)
+    train = {}
+    if args.train:
+        train = dict(zip(("X_train", "y_train"), labelled(model, args.train, args)))
+    title = args.title or os.path.basename(args.data)
+    write_report(model.pipeline, X, y, args.out, names=model.columns, title=title, **train)
+    _text.answer(args, {"rows": len(y), "report": args.out}, f"wrote {args.out} about {len(y):,} rows")
+
+
+def labelled(model: _models.TableModel, path: str, args):
+    """The model's columns of a table and the classes of its rows."""
+    target = args.target or model.target
+    if not target:
+        raise ValueError("--target is needed: the model does not know the name of the column that it predicts.")
+    X, y, dropped = _frames.split_target(_frames.read(path, args.format), target, path)
+    if dropped:
+        _text.remark(args, f"{path}: {dropped} row(s) without {target!r} left out")
+    unknown = sorted(set(y.tolist()) - set(model.classes.tolist()), key=str)
+    if unknown:
+        raise ValueError(
+            f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
+            f"{_frames.listing(model.classes)}."
+        )
+    return model.inputs(X, path), y
