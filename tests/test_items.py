@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hmmlearn.hmm import GaussianHMM
 from scipy import sparse
@@ -405,6 +406,35 @@ class TestItems:
         assert texts[0] == texts[2]
         assert texts[3] == texts[4]
         assert len(np.unique(texts)) == 4
+
+    def test_lists_need_a_kernel(self):
+        for X in (["a", "b"], sequences(2)[0], [{1}, {2}]):
+            with pytest.raises((ValueError, TypeError), match=r"needs a kernel.*'hidden-markov'.*'spectrum'"):
+                LSPC().fit(X, [0, 1])
+
+    def test_a_frame_is_no_list(self):
+        with pytest.raises(TypeError, match=r"X is a frame.*X\['text'\]"):
+            LSPC(kernel="spectrum").fit(pd.DataFrame({"text": ["a", "b"]}), [0, 1])
+        series = pd.Series(["ab", "bc"] * 6, index=np.arange(12)[::-1])
+        assert LSPC(kernel="spectrum").fit(series, [0, 1] * 6).predict(series[:2]).tolist() == [0, 1]
+
+    def test_solvers_that_need_numbers(self):
+        X, y = strings()
+        with pytest.raises(ValueError, match="solver='cg' needs rows of numbers"):
+            LSPC(kernel="spectrum", solver="cg", centers="all").fit(X, y)
+
+    def test_packed_square(self, monkeypatch):
+        """Many rows as centres share one square of memory with their factor."""
+        X, y = strings(60)
+        settings = {"kernel": Spectrum(), "width": 1.0, "ridge": 0.01, "centers": "all", "link": "none"}
+        dense = LSPC(**settings).fit(X, y)
+        monkeypatch.setattr(kproba.least_squares, "DENSE_CENTERS", 10)
+        np.testing.assert_allclose(LSPC(**settings).fit(X, y)._scores(X), dense._scores(X), atol=1e-4)
+
+    def test_says_what_it_is(self):
+        X, _ = sequences()
+        assert repr(Sequences.of(X)) == "<30 sequences of 6 to 14 frames, 2 coefficients each>"
+        assert repr(Items("abc")) == "<3 items>"
 
     def test_a_model_of_a_table_refuses_items(self):
         X, y = histograms()

@@ -86,6 +86,9 @@ class Items:
     def __len__(self) -> int:
         return len(self._index)
 
+    def __repr__(self) -> str:
+        return f"<{len(self)} items>"
+
     @property
     def shape(self) -> tuple[int, ...]:
         return (len(self),)
@@ -206,6 +209,11 @@ class Sequences(Items):
             )
         return cls(np.concatenate(parts), np.array([len(part) for part in parts]))
 
+    def __repr__(self) -> str:
+        lengths = self.lengths
+        frames = f"{lengths.min()} to {lengths.max()}" if len(self) else "no"
+        return f"<{len(self)} sequences of {frames} frames, {self.n_coefficients} coefficients each>"
+
     @property
     def n_coefficients(self) -> int:
         return self._frames.shape[1]
@@ -283,6 +291,8 @@ def as_items(X: Sequence) -> Items:
         return X
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         raise TypeError(f"X is a {type(X).__name__}; give a list with one entry for every row.")
+    if hasattr(X, "columns"):
+        raise TypeError(f"X is a frame; give the column itself, X[{X.columns[0]!r}] say, or a list.")
     if not len(X):
         raise ValueError("X is empty: found 0 sample(s), a minimum of 1 is required.")
     return Items(X)

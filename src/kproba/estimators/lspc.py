@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..basis import Basis
+from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..least_squares import ClassSimilarity, LeastSquares
@@ -244,6 +245,8 @@ class LSPC(SearchedClassifier):
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         super()._check_against(rows, n_given)
+        if self.solver == "cg" and isinstance(rows.X, Items):
+            raise ValueError("solver='cg' needs rows of numbers; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:
             raise ValueError("solver='sgd' takes tags without missing values; use solver='auto'.")
         if self.class_similarity is not None:
