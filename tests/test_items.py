@@ -31,7 +31,7 @@ from kproba import (
 )
 from kproba.data.hashing import row_keys
 from kproba.data.items import Items
-from kproba.kernels import hidden_markov
+from kproba.kernels import hidden_markov, sequence
 from kproba.kernels.hidden_markov import COVARIANCES, Forward, Models, log_likelihoods
 from kproba.kernels.mended import Mended, definite
 from oracles import clipped, hmm_log_likelihood, ridge_solution, spectrum
@@ -245,8 +245,14 @@ class TestHiddenMarkov:
         rows = Sequences.of(X)
         LSPC(kernel=HiddenMarkovKernel(2), n_jobs=1, random_state=0, scaling=None).fit(rows, y)
         assert len(fitted) == 20
+        met = []
+        meet = sequence.log_likelihoods
+        monkeypatch.setattr(sequence, "log_likelihoods", lambda X, Z, w: met.append(len(X) * len(Z)) or meet(X, Z, w))
         cross_val_score(LSPC(kernel=HiddenMarkovKernel(2), n_jobs=1, scaling=None), rows, y, cv=2)
         assert len(fitted) == 20
+        assert not met  # the first fit met all with all; models find their centres in the same table
+        copy = pickle.loads(pickle.dumps(LSPC(kernel=HiddenMarkovKernel(2), n_jobs=1, scaling=None).fit(rows, y)))
+        np.testing.assert_allclose(copy.predict_proba(rows), copy.predict_proba(X), atol=1e-9)
 
     def test_stacked_frames_equal_a_list(self):
         X, y = sequences()

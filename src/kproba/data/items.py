@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
@@ -17,6 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from .hashing import by_place, mix, row_keys
+
+#: What is not pickled.
+ORIGIN = ("_origin", "_places_there")
 
 
 class Memory:
@@ -77,6 +81,9 @@ class Items:
     #: of the features that kernels make of them
     dtype = np.dtype(np.float64)
     ndim = 1
+    #: the memory of the collection that these were detached from, and where they stand in it
+    _origin: Any = None
+    _places_there: Any = None
 
     def __init__(self, values: Iterable):
         self._values = as_objects(values)
@@ -131,18 +138,29 @@ class Items:
         return len(self._values)
 
     def detached(self):
-        """The same items as a collection of their own, which knows of them what this one does."""
+        """The same items as a collection of their own, which knows of them what this one does.
+
+        Where they came from is known as long as that is there, so that a model meets its training rows in their table.
+        """
         own = self._copied()
         with self.memory.lock:
             known = {key: entry.taken(self._index) for key, entry in self.memory.entries.items()}
         own.memory.entries.update(known)
+        own._origin, own._places_there = weakref.ref(self.memory), self._index
         return own
+
+    def within(self, other: Items):
+        """The same items as a view of the other's collection where they were detached from it; else these."""
+        if self._origin is None or self._origin() is not other.memory:
+            return self
+        return other._view(self._places_there[self._index])
 
     def _copied(self):
         return Items(self)
 
     def __reduce__(self):
-        return _rebuilt, (type(self), self.detached().__dict__)
+        state = self.detached().__dict__
+        return _rebuilt, (type(self), {key: value for key, value in state.items() if key not in ORIGIN})
 
     def row_keys(self) -> np.ndarray:
         """One 64-bit key an item, equal for equal items."""
