@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..basis import Basis
+from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..least_squares import ClassSimilarity, LeastSquares
@@ -33,9 +34,10 @@ class LSPC(SearchedClassifier):
     Parameters
     ----------
     kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed"}, callable or Kernel, default="auto"
+"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
         ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
         and returns the (n, b) kernel values.
+        The last five are for histograms, and for lists of sequences, time series and strings.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
     ridge : "auto", float or sequence of floats, default="auto"
@@ -243,6 +245,8 @@ class LSPC(SearchedClassifier):
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         super()._check_against(rows, n_given)
+        if self.solver == "cg" and isinstance(rows.X, Items):
+            raise ValueError("solver='cg' needs rows of numbers; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:
             raise ValueError("solver='sgd' takes tags without missing values; use solver='auto'.")
         if self.class_similarity is not None:
