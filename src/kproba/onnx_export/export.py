@@ -63,14 +63,13 @@ def to_onnx(model, X=None, *, dtype="float32", input_name="X", target_opset=None
     (True, True)
     """
     dtype, opset = _checked(dtype, input_name, target_opset)
-    whole, (*steps, classifier) = _unpacked(model)
+    *steps, classifier = _unpacked(model)
     _check_classifier(classifier)
-    given = inputs_of(whole, X, input_name, has_steps=bool(steps))
+    given = inputs_of([*steps, classifier][0], X, input_name, has_steps=bool(steps))
     _check_names(given)
     graph = Graph(opset)
-    rows, domains = after_steps(graph, steps, given, dtype)
-    label_type = _write_outputs(rows, classifier, dtype)
-    return _assembled(graph, domains, given, dtype, classifier, label_type)
+    label_type = _write_outputs(after_steps(graph, steps, given, dtype), classifier, dtype)
+    return _assembled(graph, given, dtype, classifier, label_type)
 
 
 def _checked(dtype, input_name, target_opset) -> tuple[str, int]:
@@ -88,17 +87,15 @@ def _checked(dtype, input_name, target_opset) -> tuple[str, int]:
     return dtype, int(opset)
 
 
-def _unpacked(model) -> tuple[Any, list[Any]]:
-    """What rows are given to, and its steps one after the other, without those that do nothing."""
+def _unpacked(model) -> list[Any]:
+    """The steps of a model one after the other, without those that do nothing; searches are their best models."""
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, Pipeline):
-        return model, [model]
-    check_is_fitted(model)
-    steps: list[Any] = []
-    for _, step in model.steps:
-        if step is not None and not (isinstance(step, str) and step == "passthrough"):
-            steps += _unpacked(step)[1] if isinstance(step, Pipeline) else [getattr(step, "best_estimator_", step)]
-    return model, steps
+        return [model]
+    steps = [step for _, step in model.steps if step is not None and not isinstance(step, str)]
+    if len(steps) == 0:
+        raise TypeError("model is a pipeline without steps; its last one must be a classifier of kproba.")
+    return [part for step in steps for part in _unpacked(step)]
 
 
 def _check_classifier(classifier) -> None:
@@ -145,7 +142,7 @@ def _class_values(graph: Graph, classes: np.ndarray) -> tuple[str, Value]:
     return name, graph.constant(values.astype(kind))
 
 
-def _assembled(graph: Graph, domains: dict[str, int], given: Sequence[Input], dtype: str, clf, label_type: str):
+def _assembled(graph: Graph, given: Sequence[Input], dtype: str, clf, label_type: str):
     """The model of a finished graph."""
     onnx = needed("onnx")
     helper, types = onnx.helper, onnx.TensorProto
@@ -159,10 +156,11 @@ def _assembled(graph: Graph, domains: dict[str, int], given: Sequence[Input], dt
         helper.make_tensor_value_info("probabilities", getattr(types, _TYPES[dtype]), ["n", n_outputs]),
     ]
     body = helper.make_graph(graph.nodes, type(clf).__name__, inputs, outputs, graph.constants)
-    opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    opsets = [helper.make_opsetid(domain, version) for domain, version in graph.domains.items()]
     from .. import __version__  # here, because the package imports this file
 
-    model = helper.make_model(body, opset_imports=opsets, producer_name="kproba", producer_version=__version__)
-    model.ir_version = helper.find_min_ir_version_for(opsets)  # so that older runtimes read it
+    notes = {"producer_name": "kproba", "producer_version": __version__}
+    model = helper.make_model(body, opset_imports=opsets, functions=graph.functions, **notes)
+    model.ir_version = helper.find_min_ir_version_for(opsets, ignore_unknown=True)  # so that older runtimes read it
     onnx.checker.check_model(model)
     return model

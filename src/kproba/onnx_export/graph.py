@@ -17,6 +17,9 @@ class Graph:
         self.opset, self.prefix = opset, prefix
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        #: functions that nodes call, and the versions of the sets of operators in use
+        self.functions: list[Any] = []
+        self.domains = {"": opset}
         self._n_names = 0
 
     def value(self, name: str) -> Value:
@@ -95,6 +98,9 @@ class Value:
 
     def __rtruediv__(self, other) -> Value:
         return self._binary("Div", other, self)
+
+    def __pow__(self, other) -> Value:
+        return self._binary("Pow", self, other)
 
     def __matmul__(self, other) -> Value:
         return self._binary("MatMul", self, other)

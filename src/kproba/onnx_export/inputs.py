@@ -17,31 +17,31 @@ class Input(NamedTuple):
     type: str | None = None
 
 
-def inputs_of(model, X, name: str, has_steps: bool) -> list[Input]:
-    """The inputs for rows such as X, where it is given."""
-    columns = getattr(model, "feature_names_in_", None)
+def inputs_of(first, X, name: str, has_steps: bool) -> list[Input]:
+    """The inputs of the first step for rows such as X, where it is given."""
+    columns, width = getattr(first, "feature_names_in_", None), getattr(first, "n_features_in_", None)
     if X is None:
-        if has_steps and columns is not None:
+        if width is None or (has_steps and columns is not None):
             raise ValueError(
-                "X is needed, for the pipeline was fitted on a frame: give some rows of it for one input a column, or "
-                "an array for one input of all columns."
+                "X is needed where a pipeline was fitted on a frame or on no table: give some rows of a frame for one "
+                "input a column, or an array for one input of all columns."
             )
-        return [Input(name, int(model.n_features_in_))]
+        return [Input(name, int(width))]
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
-        return _of_frame(X, X.columns if columns is None else columns, int(model.n_features_in_))
-    width = np.shape(X)[1] if np.ndim(X) == 2 else None
-    if width != model.n_features_in_:
-        raise ValueError(f"X has shape {np.shape(X)}; the model was fitted on {model.n_features_in_} columns.")
-    is_text = np.asarray(X).dtype.kind in "OU"
-    return [Input(name, int(model.n_features_in_), "STRING" if is_text else None)]
+        return _of_frame(X, list(X.columns) if columns is None else list(columns), width)
+    shape = np.shape(X)
+    if len(shape) != 2 or width not in (None, shape[1]):
+        raise ValueError(f"X has shape {shape}; the model was fitted on {width} columns.")
+    is_text = np.asarray(X).dtype.kind in "OUT"
+    return [Input(name, shape[1], "STRING" if is_text else None)]
 
 
-def _of_frame(X, columns, n_columns: int) -> list[Input]:
+def _of_frame(X, columns: list, width: int | None) -> list[Input]:
     absent = [each for each in columns if each not in list(X.columns)]
     if absent:
         raise ValueError(f"X has no column {absent[0]!r}, which the model was fitted on.")
-    if len(columns) != n_columns:
-        raise ValueError(f"X has {len(columns)} columns; the model was fitted on {n_columns}.")
+    if width not in (None, len(columns)):
+        raise ValueError(f"X has {len(columns)} columns; the model was fitted on {width}.")
     return [Input(str(each), 1, _type_of(X[each], each)) for each in columns]
 
 

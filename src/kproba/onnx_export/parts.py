@@ -31,7 +31,7 @@ def scores(X: Value, kernel: Kernel, centers, coef: np.ndarray, intercept) -> Va
         raise no_graph(kernel)
     Z = centers.toarray() if sparse.issparse(centers) else np.asarray(centers)
     if isinstance(kernel, Linear):  # a linear model has a coefficient for every column and needs no centres
-        return X @ (Z.astype(np.float64).T @ coef) + intercept
+        return _product(X, Z.astype(np.float64).T @ coef) + intercept
     return KERNELS[type(kernel)](X, Z, kernel) @ coef + intercept
 
 
@@ -84,15 +84,14 @@ def _matern(X: Value, Z: np.ndarray, kernel: Matern) -> Value:
 
 
 def _polynomial(X: Value, Z: np.ndarray, kernel: Polynomial) -> Value:
-    return _power((X @ Z.T) * (1.0 / kernel.width**2) + kernel.coef0, int(kernel.degree))
+    # the width goes to the centres, for a product must not meet a single factor
+    return (_product(X, (Z.astype(np.float64) / kernel.width**2).T) + kernel.coef0) ** float(kernel.degree)
 
 
-def _power(value: Value, degree: int) -> Value:
-    """By products: onnxruntime's own power of float64 has the digits of float32."""
-    if degree == 1:
-        return value
-    half = _power(value, degree // 2)
-    return half * half * value if degree % 2 else half * half
+def _product(X: Value, matrix: np.ndarray) -> Value:
+    """X·matrix. onnxruntime makes one operator of a matrix product and a single factor before or after it, and rounds
+    the factor to float32: of one column, whose scaling is such a factor, no matrix product is taken."""
+    return X * matrix if len(matrix) == 1 else X @ matrix
 
 
 def _chi_squared(X: Value, Z: np.ndarray, kernel: ChiSquared) -> Value:
@@ -112,7 +111,7 @@ KERNELS: dict[type, Callable] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
     Matern: _matern,
-    Linear: lambda X, Z, kernel: X @ Z.T,
+    Linear: lambda X, Z, kernel: _product(X, Z.T),
     Polynomial: _polynomial,
     ChiSquared: _chi_squared,
     Intersection: _intersection,
