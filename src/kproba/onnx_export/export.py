@@ -14,7 +14,7 @@ from ..estimators._base import KernelClassifier, check_choice
 from .extra import needed
 from .graph import Graph, Value
 from .inputs import Input, inputs_of
-from .parts import probabilities, scaled, scores
+from .parts import check_kernel, probabilities, scaled, scores
 from .steps import after_steps
 
 #: Operators of this opset are what graphs use unless another is wanted: onnxruntime has them since 1.14.
@@ -32,8 +32,8 @@ def to_onnx(model, X=None, *, dtype="float32", input_name="X", target_opset=None
 
     Parameters
     ----------
-    model : a fitted classifier of kproba, a pipeline that ends in one, or a search over such, of which the best is taken
-        Earlier steps of a pipeline are converted by skl2onnx.
+    model : a fitted classifier of kproba, or a pipeline that ends in one
+        Earlier steps of a pipeline are converted by skl2onnx. Of a search, such as ``GridSearchCV``, the best is taken.
     X : array or frame, optional
         A few rows such as the model is to see. A frame makes one input a column, under its name and of its type; an
         array or None makes one input of all columns. Pipelines that were fitted on a frame need X.
@@ -109,6 +109,7 @@ def _check_classifier(classifier) -> None:
         raise ValueError(
             "model has link='none', whose outputs are no probabilities; fit it with another link, 'auto' for example."
         )
+    check_kernel(classifier.basis_.kernel)
 
 
 def _check_names(given: Sequence[Input]) -> None:
@@ -131,15 +132,14 @@ def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
 
 
 def _class_values(graph: Graph, classes: np.ndarray) -> tuple[str, Value]:
-    """The classes as a constant, with their type; classes that are Python objects count as what they all are."""
-    values = np.array(classes.tolist()) if classes.dtype.kind == "O" else classes
-    if values.dtype.kind in "UO" and all(isinstance(each, str) for each in classes.tolist()):
+    """The classes as a constant, with their type."""
+    if all(isinstance(each, str) for each in classes.tolist()):
         return "STRING", graph.strings(map(str, classes))
     kinds = {"b": ("BOOL", bool), "i": ("INT64", np.int64), "u": ("INT64", np.int64), "f": ("DOUBLE", np.float64)}
-    if values.dtype.kind not in kinds or not (values == classes).all():
+    if classes.dtype.kind not in kinds:
         raise TypeError(f"model has classes of type {classes.dtype}; ONNX has numbers, booleans and strings.")
-    name, kind = kinds[values.dtype.kind]
-    return name, graph.constant(values.astype(kind))
+    name, kind = kinds[classes.dtype.kind]
+    return name, graph.constant(classes.astype(kind))
 
 
 def _assembled(graph: Graph, given: Sequence[Input], dtype: str, clf, label_type: str):

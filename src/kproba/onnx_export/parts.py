@@ -27,21 +27,20 @@ def scaled(X: Value, scaling: Scaling | None) -> Value:
 
 def scores(X: Value, kernel: Kernel, centers, coef: np.ndarray, intercept) -> Value:
     """``Basis.scores`` plus the constant."""
-    if type(kernel) not in KERNELS:
-        raise no_graph(kernel)
     Z = centers.toarray() if sparse.issparse(centers) else np.asarray(centers)
     if isinstance(kernel, Linear):  # a linear model has a coefficient for every column and needs no centres
         return _product(X, Z.astype(np.float64).T @ coef) + intercept
     return KERNELS[type(kernel)](X, Z, kernel) @ coef + intercept
 
 
-def no_graph(kernel: Kernel) -> TypeError:
-    """The error for a kernel that has no graph."""
+def check_kernel(kernel: Kernel) -> None:
+    """Refuse a kernel that has no graph."""
+    if type(kernel) in KERNELS:
+        return
     known = ", ".join(repr(each.name) for each in KERNELS)
-    name = getattr(kernel, "name", type(kernel).__name__)
-    return TypeError(
-        f"kernel: the {name} kernel ({type(kernel).__name__}) has no ONNX graph; kernels of vectors have: {known}. Fit "
-        "the model with one of these, or predict in Python."
+    raise TypeError(
+        f"kernel: the {kernel.name} kernel ({type(kernel).__name__}) has no ONNX graph; kernels of vectors have: "
+        f"{known}. Fit the model with one of these, or predict in Python."
     )
 
 
@@ -56,7 +55,7 @@ def _squared_distances(X: Value, Z: np.ndarray) -> Value:
     return (both @ right.T + zz).maximum(0.0)
 
 
-def _row_by_row(X: Value, Z: np.ndarray, compare: Callable[[Value, np.ndarray], Value]) -> Value:
+def _row_by_row(X: Value, Z: np.ndarray, compare: Callable[[Value, Value], Value]) -> Value:
     """Σ_j compare(x_j, z_j) (n, b). Rows one after the other: all at once would take n·b·d numbers."""
     b, d = Z.shape
     columns = np.asarray(Z.T, dtype=np.float64)
@@ -107,7 +106,7 @@ def _intersection(X: Value, Z: np.ndarray, kernel: Intersection) -> Value:
 
 
 #: Features (n, b) of rows and centres, by the type of the kernel: a subclass may compute something else.
-KERNELS: dict[type, Callable] = {
+KERNELS: dict[type[Kernel], Callable] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
     Matern: _matern,

@@ -28,7 +28,7 @@ def after_steps(graph: Graph, steps: Sequence[Any], given: Sequence[Input], dtyp
     for each in wanted:
         value = _typed(graph, each, kind) if apart else _joined(graph, given, kind)
         graph.node("Identity", value, output=_PREFIX + each.name)
-    part = needed("onnx.compose").add_prefix(model, _PREFIX)
+    part = needed("onnx.compose").add_prefix(model, _PREFIX, rename_functions=False)
     graph.nodes += part.graph.node
     graph.constants += part.graph.initializer
     graph.functions += part.functions
@@ -70,8 +70,8 @@ def _converted(steps, given: Sequence[Input], opset: int, dtype: str) -> tuple[A
         if dtype == "float32":
             try:
                 return _convert(steps, given, opset, "FLOAT"), "FLOAT"
-            except Exception:  # noqa: S110, the first error says more
-                pass
+            except Exception:
+                pass  # the first error says more
         names = ", ".join(type(each).__name__ for each in steps)
         raise ValueError(
             f"model: skl2onnx does not convert its first steps ({names}) to a {dtype} graph: {error} Other steps may "
