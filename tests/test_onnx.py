@@ -107,7 +107,7 @@ def scaling_for(kernel):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 class TestParts:
-    @pytest.mark.parametrize("link", ["auto", "softmax", "clip", "clip-parameters"])
+    @pytest.mark.parametrize("link", ["auto", "clip", "clip-parameters"])
     @pytest.mark.parametrize("kernel", KERNELS)
     def test_lspc(self, iris, kernel, link, dtype):
         X, y, X_new = iris

@@ -28,8 +28,8 @@ class Graph:
 
     def constant(self, array) -> Value:
         """An array that the graph carries."""
-        array, name = np.asarray(array), self._new_name("constant")
-        self.constants.append(needed("onnx.numpy_helper").from_array(np.ascontiguousarray(array), name))
+        name = self._new_name("constant")
+        self.constants.append(needed("onnx.numpy_helper").from_array(np.asarray(array, order="C"), name))
         return Value(self, name)
 
     def strings(self, words) -> Value:
@@ -47,16 +47,27 @@ class Graph:
         self.nodes.append(node)
         return Value(self, output)
 
-    def for_each_row(self, rows: Value, n_in: int, n_out: int, body: Callable[[Value], Value]) -> Value:
-        """A vector of each row, by a Scan: what it needs in between does not grow with the number of rows."""
-        helper, double = needed("onnx.helper"), needed("onnx").TensorProto.DOUBLE
+    def for_each_row(self, rows: Value, n_out: int, body: Callable[[Value], Value]) -> Value:
+        """A vector of each row, by a Loop: what it needs in between does not grow with the number of rows.
+
+        A Scan would be shorter, but onnxruntime's does not take an empty table.
+        """
+        helper, types = needed("onnx.helper"), needed("onnx").TensorProto
         inner = Graph(self.opset, self._new_name("row"))
-        row = inner.value(f"{inner.prefix}/row")
-        result = body(row)
-        inputs = [helper.make_tensor_value_info(row.name, double, [n_in])]
-        outputs = [helper.make_tensor_value_info(result.name, double, [n_out])]
+        number, on, still = (inner.value(f"{inner.prefix}/{name}") for name in ("number", "on", "still"))
+        result = body(number.taken_from(rows))
+        inner.node("Identity", on, output=still.name)
+        inputs = [
+            helper.make_tensor_value_info(number.name, types.INT64, []),
+            helper.make_tensor_value_info(on.name, types.BOOL, []),
+        ]
+        outputs = [
+            helper.make_tensor_value_info(still.name, types.BOOL, []),
+            helper.make_tensor_value_info(result.name, types.DOUBLE, [n_out]),
+        ]
         graph = helper.make_graph(inner.nodes, inner.prefix, inputs, outputs, inner.constants)
-        return self.node("Scan", rows, body=graph, num_scan_inputs=1)
+        n_rows = self.node("Gather", self.node("Shape", rows), np.array(0))
+        return self.node("Loop", n_rows, np.array(True), body=graph)
 
     def _new_name(self, kind: str) -> str:
         self._n_names += 1

@@ -63,7 +63,7 @@ def _row_by_row(X: Value, Z: np.ndarray, compare: Callable[[Value, Value], Value
     def of_row(x: Value) -> Value:
         return compare(x.reshaped(d, 1), x.graph.constant(columns)).sum(axis=0, keepdims=False)
 
-    return X.graph.for_each_row(X, d, b, of_row)
+    return X.graph.for_each_row(X, b, of_row)
 
 
 def _gaussian(X: Value, Z: np.ndarray, kernel: Gaussian) -> Value:
