@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.decomposition import PCA
@@ -16,7 +17,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -24,6 +25,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
+from sklearn.svm import SVC
 
 from kproba import (
     LSPC,
@@ -41,7 +43,7 @@ from kproba import (
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-pytest.importorskip("skl2onnx")
+skl2onnx = pytest.importorskip("skl2onnx")
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
 DTYPES = tuple(TOLERANCE)
@@ -356,6 +358,25 @@ class TestPipelines:
             rows = pd.DataFrame(rows, columns=X.columns)
             np.testing.assert_allclose(session.run(None, feeds)[1], model.predict_proba(rows), atol=TOLERANCE[dtype])
 
+    def test_union_of_a_frame(self, dtype):
+        X, y = people()
+        X = X[["income", "rooms"]]
+        model = make_pipeline(make_union(StandardScaler(), PCA(1)), LSPC(ridge=1e-2)).fit(X, y)
+        assert_agrees(model, X, dtype, example=X)
+
+    def test_odd_names(self, dtype):
+        X, y = load_iris(return_X_y=True, as_frame=True)  # their names have spaces and brackets
+        X = X.rename(columns={"petal length (cm)": "Länge/cm"}).assign(sepal_length__cm_=1.0, unused=2.0)
+        columns = make_column_transformer((StandardScaler(), ["Länge/cm", "sepal length (cm)", "sepal_length__cm_"]))
+        assert_agrees(make_pipeline(columns, LSPC(ridge=1e-2)).fit(X, y), X, dtype, example=X)
+
+    def test_words_alone(self, dtype):
+        X, y = people()
+        X = X.assign(street=[f"street {i % 40}" for i in range(len(X))])[["city", "street"]]
+        model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LSPC(ridge=1e-2, random_state=0)).fit(X, y)
+        assert sparse.issparse(model[-1].basis_.centers)
+        assert_agrees(model, X, dtype, example=X)
+
     def test_best_of_a_search(self, iris, dtype):
         X, y, X_new = iris
         model = make_pipeline(StandardScaler(), LSPC(kernel="gaussian", width=2.0))
@@ -368,6 +389,18 @@ def test_float32_steps_where_float64_cannot_be_had(iris):
     assert_agrees(model, X_new, "float32")
     with pytest.raises(ValueError, match=r"StandardScaler, PolynomialFeatures\) to a float64 graph"):
         to_onnx(model, dtype="float64")
+
+
+@pytest.mark.skipif(
+    tuple(map(int, skl2onnx.__version__.split(".")[:2])) > (1, 20),
+    reason="sklearn-onnx 1246 is mended on its main branch",
+)
+def test_what_the_guide_says_of_a_calibrated_svc():
+    """sklearn-onnx 1246: a calibrated pipeline is converted without an error, and to wrong probabilities."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC())).fit(X, y)
+    session = session_of(skl2onnx.to_onnx(model, X[:1], options={"zipmap": False}))
+    assert np.abs(session.run(["probabilities"], {"X": X})[0] - model.predict_proba(X)).max() > 0.99
 
 
 class TestOptions:

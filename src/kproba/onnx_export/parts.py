@@ -96,7 +96,7 @@ def _product(X: Value, matrix: np.ndarray) -> Value:
 def _chi_squared(X: Value, Z: np.ndarray, kernel: ChiSquared) -> Value:
     def compare(x: Value, z: Value) -> Value:
         difference, total = x - z, x + z
-        return difference * difference / total.equals(0.0).where(1.0, total)  # empty bins add nothing
+        return difference * difference / total.maximum(np.finfo(np.float64).tiny)  # empty bins add nothing
 
     return (_row_by_row(X, Z, compare) * (-0.5 / kernel.width**2)).exp()
 

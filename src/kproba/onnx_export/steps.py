@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 
 from .extra import needed
 from .graph import Graph, Value, concatenated
@@ -21,14 +21,14 @@ def after_steps(graph: Graph, steps: Sequence[Any], given: Sequence[Input], dtyp
     """Rows as the classifier sees them, in float64."""
     if not steps:
         return _joined(graph, given, "DOUBLE")
-    # steps that choose columns by name want them one by one; others would have them put together in float32
-    apart = len(given) == 1 or isinstance(steps[0], ColumnTransformer | FeatureUnion)
+    # what chooses columns by name wants them one by one; for other steps skl2onnx would join them in float32
+    apart = len(given) == 1 or isinstance(steps[0], ColumnTransformer)
     wanted = given if apart else [_join(given)]
     model, kind = _converted(steps, wanted, graph.opset, dtype)
-    for each in wanted:
-        value = _typed(graph, each, kind) if apart else _joined(graph, given, kind)
-        graph.node("Identity", value, output=_PREFIX + each.name)
     part = needed("onnx.compose").add_prefix(model, _PREFIX, rename_functions=False)
+    for each, inside in zip(wanted, part.graph.input, strict=True):  # by place: skl2onnx changes names with spaces
+        value = _typed(graph, each, kind) if apart else _joined(graph, given, kind)
+        graph.node("Identity", value, output=inside.name)
     graph.nodes += part.graph.node
     graph.constants += part.graph.initializer
     graph.functions += part.functions
