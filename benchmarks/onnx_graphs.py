@@ -17,8 +17,8 @@ SETS = (*GENERATED, "letter", "satimage")
 MOST_ROWS, BATCH = 2000, 1000
 NOTE = (
     "LSPC(random_state=0) on two thirds of the rows, 2,000 at most; probabilities of these and of as many new ones. "
-    "Differences are from predict_proba of the same numbers in float64; own_float32 is that of predict_proba when it is "
-    "given float32. Times are medians of repeats, of 1,000 rows and of one."
+    "Differences are from predict_proba of the same numbers in float64; own is that of predict_proba when it is given "
+    "the type itself. Times are medians of repeats, of 1,000 rows and of one."
 )
 
 
