@@ -168,7 +168,7 @@ def data_dir(tmp_path):
 
 
 SMALL_RUNS = {
-    "onnx_graphs": ["--sets", "iris", "--repeats", "1"],
+    "onnx_graphs": ["--sets", "iris", "pima", "--repeats", "1"],
     "klr_letter": ["--rows", "150", "--centers", "40", "--repeats", "1"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
