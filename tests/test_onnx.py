@@ -312,7 +312,7 @@ class TestPipelines:
     )
     def test_arrays(self, iris, Estimator, dtype):
         X, y, X_new = iris
-        assert_agrees(make_pipeline(StandardScaler(), Estimator(random_state=0)).fit(X, y), X_new, dtype)
+        assert_agrees(make_pipeline(StandardScaler(), Estimator(width=1.5, random_state=0)).fit(X, y), X_new, dtype)
 
     @pytest.mark.parametrize(
         "steps",
@@ -443,8 +443,17 @@ class TestErrors:
         X, y, _ = iris
         clf = LSPC(ridge=1e-2).fit(X, y)
         monkeypatch.setitem(sys.modules, "onnx", None)
-        with pytest.raises(ImportError, match=r"kproba\[onnx\]"):
+        with pytest.raises(ImportError, match=r"to_onnx needs onnx: .*kproba\[onnx\]"):
             to_onnx(clf)
+
+    def test_extra_for_pipelines(self, iris, monkeypatch):
+        X, y, _ = iris
+        model = make_pipeline(StandardScaler(), LSPC(ridge=1e-2)).fit(X, y)
+        monkeypatch.setitem(sys.modules, "skl2onnx", None)
+        monkeypatch.setitem(sys.modules, "skl2onnx.common.data_types", None)
+        to_onnx(model[-1])
+        with pytest.raises(ImportError, match=r"to_onnx needs skl2onnx: .*kproba\[onnx\]"):
+            to_onnx(model)
 
     def test_no_probabilities(self, iris):
         X, y, _ = iris
@@ -526,5 +535,7 @@ class TestErrors:
         with pytest.raises(TypeError, match="column 'rooms' holds datetime"):
             to_onnx(clf, numbers.assign(rooms=np.datetime64("2020-01-01")))
         clf = LSPC(ridge=1e-2).fit(numbers.rename(columns={"rooms": "label"}), y)
-        with pytest.raises(ValueError, match="column 'label', which is the name of an output"):
+        with pytest.raises(ValueError, match="'label', which is the name of an output"):
             to_onnx(clf, numbers.rename(columns={"rooms": "label"}))
+        with pytest.raises(TypeError, match="column 'income' holds text, and no step"):
+            to_onnx(LSPC(ridge=1e-2).fit(numbers, y), numbers.astype(str))

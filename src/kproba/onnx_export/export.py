@@ -115,7 +115,7 @@ def _check_classifier(classifier) -> None:
 def _check_names(given: Sequence[Input]) -> None:
     for each in given:
         if each.name in OUTPUTS:
-            raise ValueError(f"X has a column {each.name!r}, which is the name of an output; rename the column.")
+            raise ValueError(f"An input is called {each.name!r}, which is the name of an output; give it another name.")
 
 
 def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:

@@ -30,14 +30,15 @@ def scores(X: Value, kernel: Kernel, centers, coef: np.ndarray, intercept) -> Va
     Z = centers.toarray() if sparse.issparse(centers) else np.asarray(centers)
     if isinstance(kernel, Linear):  # a linear model has a coefficient for every column and needs no centres
         return _product(X, Z.astype(np.float64).T @ coef) + intercept
-    return KERNELS[type(kernel)](X, Z, kernel) @ coef + intercept
+    return FEATURES[type(kernel)](X, Z, kernel) @ coef + intercept
 
 
 def check_kernel(kernel: Kernel) -> None:
     """Refuse a kernel that has no graph."""
-    if type(kernel) in KERNELS:
+    kinds: tuple[type[Kernel], ...] = (*FEATURES, Linear)
+    if type(kernel) in kinds:
         return
-    known = ", ".join(repr(each.name) for each in KERNELS)
+    known = ", ".join(repr(each.name) for each in kinds)
     raise TypeError(
         f"kernel: the {kernel.name} kernel ({type(kernel).__name__}) has no ONNX graph; kernels of vectors have: "
         f"{known}. Fit the model with one of these, or predict in Python."
@@ -106,11 +107,10 @@ def _intersection(X: Value, Z: np.ndarray, kernel: Intersection) -> Value:
 
 
 #: Features (n, b) of rows and centres, by the type of the kernel: a subclass may compute something else.
-KERNELS: dict[type[Kernel], Callable] = {
+FEATURES: dict[type[Kernel], Callable] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
     Matern: _matern,
-    Linear: lambda X, Z, kernel: _product(X, Z.T),
     Polynomial: _polynomial,
     ChiSquared: _chi_squared,
     Intersection: _intersection,
@@ -120,12 +120,9 @@ KERNELS: dict[type[Kernel], Callable] = {
 def probabilities(scores: Value, link) -> Value:
     """``link.probabilities``."""
     if type(link) not in LINKS:
-        raise TypeError(f"link: {type(link).__name__} has no ONNX graph; known are {', '.join(map(_name, LINKS))}.")
+        known = ", ".join(each.__name__ for each in LINKS)
+        raise TypeError(f"link: {type(link).__name__} has no ONNX graph; known are {known}.")
     return LINKS[type(link)](scores, link)
-
-
-def _name(kind: type) -> str:
-    return kind.__name__
 
 
 def _clip(S: Value, link: Clip) -> Value:
@@ -170,12 +167,11 @@ def _per_tag(S: Value, link: PerTag) -> Value:
 
 def _column(links, j: int):
     """Parameters of the j-th column of two-class links, one entry a tag."""
-    prior, slope, offset = (np.array([getattr(link, name)[j] for link in links]) for name in _VECTORS)
+    prior, slope, offset = (
+        np.array([getattr(link, name)[j] for link in links]) for name in ("prior", "slope", "offset")
+    )
     span = tuple(np.array([link.span[end] for link in links]) for end in (0, 1))
     return prior, slope, np.array([link.sharpness for link in links]), offset, span
-
-
-_VECTORS = ("prior", "slope", "offset")
 
 
 def _clipped_pair(no: Value, yes: Value) -> Value:

@@ -20,6 +20,8 @@ _PREFIX = "steps/"
 def after_steps(graph: Graph, steps: Sequence[Any], given: Sequence[Input], dtype: str) -> Value:
     """Rows as the classifier sees them, in float64."""
     if not steps:
+        if _join(given).type == "STRING":
+            raise TypeError(f"X: column {given[0].name!r} holds text, and no step before the classifier encodes it.")
         return _joined(graph, given, "DOUBLE")
     # what chooses columns by name wants them one by one; for other steps skl2onnx would join them in float32
     apart = len(given) == 1 or isinstance(steps[0], ColumnTransformer)
@@ -66,6 +68,8 @@ def _converted(steps, given: Sequence[Input], opset: int, dtype: str) -> tuple[A
         if dtype == "float64":
             _refuse_float32(model)
         return model, "DOUBLE"
+    except ImportError:
+        raise
     except Exception as error:  # skl2onnx raises whatever its converters run into
         if dtype == "float32":
             try:
