@@ -424,6 +424,16 @@ class TestOptions:
         assert [each.shape for each in session.get_outputs()] == [["n"], ["n", 3]]
         np.testing.assert_allclose(session.run(None, {"flowers": X_new})[1], clf.predict_proba(X_new), atol=1e-10)
 
+    @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "chi2"])
+    def test_another_runtime(self, iris, kernel):
+        """The reference implementation of the standard: no operator is onnxruntime's own."""
+        X, y, X_new = iris
+        clf = LSPC(kernel=kernel, width=1.5, ridge=1e-2, scaling=scaling_for(kernel)).fit(X, y)
+        evaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator(to_onnx(clf, dtype="float64"))
+        label, proba = evaluator.run(None, {"X": X_new})
+        np.testing.assert_allclose(proba, clf.predict_proba(X_new), rtol=0, atol=1e-10)
+        np.testing.assert_array_equal(label, clf.predict(X_new))
+
     def test_kproba_does_not_import_onnx(self):
         code = "import sys, kproba; print({'onnx', 'skl2onnx', 'onnxruntime'} & set(sys.modules))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
