@@ -97,7 +97,7 @@ def _convert(steps, given: Sequence[Input], opset: int, kind: str):
     )
     if len(model.graph.output) != 1:
         raise ValueError(f"they have {len(model.graph.output)} outputs, and the classifier takes one table.")
-    needed("onnx.shape_inference").infer_shapes(model, check_type=True, strict_mode=True)  # types may have been mixed
+    needed("onnx.shape_inference").infer_shapes(model, check_type=True)  # numbers of two types may have been mixed
     return model
 
 
