@@ -25,6 +25,7 @@ from .kernels import (
     Polynomial,
     Spectrum,
 )
+from .onnx_export import to_onnx
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
@@ -62,5 +63,6 @@ __all__ = [
     "metrics",
     "open_rows",
     "recipes",
+    "to_onnx",
     "write_probabilities",
 ]
