@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..kernels import ChiSquared, Gaussian, Intersection, Kernel, Laplacian, Linear, Matern, Polynomial
-from ..links import CalibratedSoftmax, Clip, PerTag, Sigmoid, Softmax, log_softplus
+from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Sigmoid, Softmax, log_softplus
 from ..scaling import SQUASH_AT, Scaling
 from .graph import Value, concatenated
 
@@ -154,24 +154,30 @@ def _log_softplus(z: Value) -> Value:
     return (z < -30.0).where(z, (bounded.maximum(0.0) + log1p).log())
 
 
+def _tags_and_constants(S: Value, constant: np.ndarray) -> tuple[Value, Value]:
+    """The scores of the tags, and for each of them that of its constant."""
+    n_tags = len(constant)
+    chosen = S.graph.constant(constant.astype(np.int64))
+    return S.columns(0, n_tags), S.graph.node("Gather", S, chosen, axis=1)
+
+
 def _per_tag(S: Value, link: PerTag) -> Value:
     """Two columns for every tag, all tags at once: (constant − tag) and tag."""
-    n_tags = len(link.links)
-    yes, g = S.columns(0, n_tags), S.columns(n_tags, n_tags + 1)
-    no = g - yes
-    if all(isinstance(each, Clip) for each in link.links):
-        return _clipped_pair(no, yes)
-    of_no, of_yes = (_decision(part, g, *_column(link.links, j)) for j, part in enumerate((no, yes)))
-    return _sigmoid(of_yes - of_no)
+    yes, g = _tags_and_constants(S, link.constant)
+    return _clipped_pair(g - yes, yes)
 
 
-def _column(links, j: int):
-    """Parameters of the j-th column of two-class links, one entry a tag."""
-    prior, slope, offset = (
-        np.array([getattr(link, name)[j] for link in links]) for name in ("prior", "slope", "offset")
-    )
-    span = tuple(np.array([link.span[end] for link in links]) for end in (0, 1))
-    return prior, slope, np.array([link.sharpness for link in links]), offset, span
+def _calibrated_tags(S: Value, link: CalibratedTags) -> Value:
+    """``CalibratedTags.decision``, and what it makes of the log-odds."""
+    yes, g = _tags_and_constants(S, link.constant)
+    q = yes + (1.0 - g) * link.prior
+    sides = ((1.0 - q, 1.0 - link.prior), (q, link.prior))
+    rises = []
+    for x, prior in sides:
+        held = x.maximum(link.span[0]).minimum(link.span[1])
+        rises.append(_log_softplus(held * link.sharpness) - log_softplus(link.sharpness * prior))
+    odds = rises[1] * link.slope[1] - rises[0] * link.slope[0] + g.maximum(0.0).minimum(1.0) * link.offset
+    return _sigmoid(odds + np.log(link.prior / (1.0 - link.prior)))
 
 
 def _clipped_pair(no: Value, yes: Value) -> Value:
@@ -193,4 +199,5 @@ LINKS: dict[type, Callable] = {
     Sigmoid: lambda S, link: _sigmoid(S),
     CalibratedSoftmax: _calibrated,
     PerTag: _per_tag,
+    CalibratedTags: _calibrated_tags,
 }
