@@ -209,6 +209,8 @@ def test_tags(iris, clf, dtype):
     tags = np.column_stack([y == 0, y != 1, X[:, 1] > 3.0, X[:, 0] > 6.0]).astype(int)
     label = assert_agrees(clone(clf).fit(X, tags), X_new, dtype)
     assert label.dtype == np.int64 and label.shape == (len(X_new), 4)
+    some = np.where(np.arange(len(X))[:, None] % 7 == [0, 1, 1, 2], np.nan, tags)  # three groups of missing tags
+    assert_agrees(clone(clf).fit(X, some), X_new, dtype)
 
 
 class TestClasses:
