@@ -11,6 +11,8 @@ from .exceptions import (
     DegenerateModelWarning,
     IndefiniteKernelWarning,
     KprobaWarning,
+    ModelFileError,
+    ModelFileWarning,
 )
 from .kernels import (
     ChiSquared,
@@ -25,6 +27,7 @@ from .kernels import (
     Polynomial,
     Spectrum,
 )
+from .persist import load, save
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
 from .writing import write_probabilities
@@ -50,6 +53,8 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "ModelFileError",
+    "ModelFileWarning",
     "PictureDescriptors",
     "Polynomial",
     "Sequences",
@@ -57,8 +62,10 @@ __all__ = [
     "SurfaceKernelClassifier",
     "TimesMedian",
     "displays",
+    "load",
     "metrics",
     "open_rows",
     "recipes",
+    "save",
     "write_probabilities",
 ]
