@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, ModelFileWarning
 from . import archive
-from .audit import check_model
-from .graph import Decoder, Encoder
+from .audit import check, check_model
+from .graph import REFUSAL, Decoder, Encoder
 from .types import shortened
 
 __all__ = ["load", "save"]
@@ -59,12 +59,19 @@ def save(model: BaseEstimator, path: str | os.PathLike) -> None:
     True
     """
     if not isinstance(model, BaseEstimator):
-        raise ModelFileError(f"the model cannot be saved: it is a {type(model).__name__}, no estimator.")
+        raise ModelFileError(f"{REFUSAL}: it is a {type(model).__name__}, no estimator.")
     encoder = Encoder()
     try:
         root = encoder.value(model)
+        for part in encoder.kept:
+            if isinstance(part, BaseEstimator):
+                check(part)  # what cannot be loaded is not saved
     except RecursionError:
-        raise ModelFileError("the model cannot be saved: its objects are nested too deeply.") from None
+        raise ModelFileError(f"{REFUSAL}: its objects are nested too deeply.") from None
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(REFUSAL):
+            raise
+        raise ModelFileError(f"{REFUSAL}: {error}") from error
     contents = {
         "format": archive.FORMAT,
         "kproba": import_module("kproba").__version__,
@@ -133,7 +140,8 @@ def _libraries(encoder: Encoder) -> dict[str, str]:
     """Versions of the libraries whose objects are inside, and of those that always are."""
     used = {str(node.get("class", node["is"])).partition(".")[0].partition("_")[0] for node in encoder.nodes}
     others = [library for library in ("skrub", "pandas", "polars") if library in used and library in sys.modules]
-    found = {"numpy": np, "scipy": scipy, "sklearn": sklearn, **{library: sys.modules[library] for library in others}}
+    found: dict[str, Any] = {"numpy": np, "scipy": scipy, "sklearn": sklearn}
+    found |= {library: sys.modules[library] for library in others}
     return {library: str(module.__version__) for library, module in found.items()}
 
 
@@ -152,8 +160,8 @@ def _warn_of_versions(name: str, version: tuple[int, int], contents: dict[str, A
         then, now = libraries.get(library), getattr(sys.modules.get(library), "__version__", None)
         if library in tags and now is not None and str(then).split(".")[:2] != now.split(".")[:2]:
             warnings.warn(
-                f"{name} holds preprocessing of {library} {shortened(then)}, and here is {now}: its attributes may have "
-                "another meaning. Compare some predictions.",
+                f"{name} holds preprocessing of {library} {shortened(then)}, and here is {now}: its attributes may "
+                "have another meaning. Compare some predictions.",
                 ModelFileWarning,
                 stacklevel=4,
             )

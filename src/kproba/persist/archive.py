@@ -159,10 +159,14 @@ class Archive:
             raise ModelFileError(f"its manifest must name {MODEL} and arrays numbered from 0, and nothing else.")
         extra = set(self._infos) ^ {*expected, MANIFEST, DIGEST}
         if extra:
-            raise ModelFileError(f"its member {shortened(min(extra))} is in the manifest or in the zip, but not in both.")
+            raise ModelFileError(
+                f"its member {shortened(min(extra))} is in the manifest or in the zip, but not in both."
+            )
         for name, entry in self._members.items():
             if entry["size"] != self._infos[name].file_size:
-                raise ModelFileError(f"{name} has {self._infos[name].file_size} bytes; its manifest says {entry['size']}.")
+                raise ModelFileError(
+                    f"{name} has {self._infos[name].file_size} bytes; its manifest says {entry['size']}."
+                )
 
     def model(self) -> Any:
         """What stands in model.json."""
@@ -272,8 +276,8 @@ def _check_json_size(text: bytes, max_bytes: int) -> None:
     n_values = sum(map(text.count, (b",", b"[", b"{", b":")))
     if len(text) > JSON_BYTES or n_values > min(JSON_VALUES, max_bytes // BYTES_A_VALUE):
         raise ModelFileError(
-            f"{MODEL} has {len(text):,} bytes and about {n_values:,} values; {JSON_BYTES:,} and {JSON_VALUES:,} are the "
-            "most. Numbers and text belong into arrays."
+            f"{MODEL} has {len(text):,} bytes and about {n_values:,} values; {JSON_BYTES:,} and {JSON_VALUES:,} are "
+            "the most. Numbers and text belong into arrays."
         )
 
 
@@ -295,7 +299,10 @@ def _parsed_header(name: str, head: bytes, header: bytes) -> tuple[np.dtype, tup
         raise ModelFileError(f"{name} is no array of plain numbers, truth values, dates or text.")
     dtype = np.dtype(match[1])
     shape = tuple(int(part) for part in match[3].split(",") if part.strip())
-    if len(shape) > MOST_DIMENSIONS or dtype.itemsize * int(np.prod([max(1, n) for n in shape], dtype=object)) > 1 << 62:
+    if (
+        len(shape) > MOST_DIMENSIONS
+        or dtype.itemsize * int(np.prod([max(1, n) for n in shape], dtype=object)) > 1 << 62
+    ):
         raise ModelFileError(f"{name} has the shape {str(shape)[:80]}, which no model has.")
     return dtype, shape, match[2] == "True"
 
@@ -303,7 +310,7 @@ def _parsed_header(name: str, head: bytes, header: bytes) -> tuple[np.dtype, tup
 def _fill(member, flat: np.ndarray, name: str, digest, before) -> None:
     for part in before:
         digest.update(part)
-    view = memoryview(flat) if flat.size else memoryview(b"")
+    view = flat.data if flat.size else memoryview(b"")
     done = 0
     while done < len(view):
         n = member.readinto(view[done : done + BLOCK])

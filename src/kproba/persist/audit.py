@@ -1,11 +1,12 @@
 """What is checked of a model once it is rebuilt, so that a bad file fails when it is loaded and not when it predicts.
 
-Some of these checks are for safety: compiled code in SciPy and scikit-learn trusts the indices that it is given, so what
-they are made of (categories, vocabularies, looked up points) must be as a fit would have made it.
+Some of these checks are for safety: compiled code in SciPy and scikit-learn trusts the indices that it is given, so
+what they are made of (categories, vocabularies, points to look up) must be as a fit would have made it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -31,6 +32,7 @@ from ..moments import Moments
 from ..pictures import PictureDescriptors
 from ..scaling import Scaling
 
+_DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
 #: Threads or processes that a file may ask for.
 MOST_WORKERS = 1024
 #: Attributes of fitted transformers by their shapes: "d" is n_features_in_, other letters agree within an object.
@@ -50,23 +52,20 @@ _SHAPES = {
 
 
 def check_model(model: Any, objects: Iterable[Any]) -> None:
-    """Refuse what no fit and no ``save`` would have made."""
+    """Refuse what no fit and no ``save`` would have made. Parts come before what is made of them."""
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"it holds a {type(model).__name__} and no model.")
-    seen: set[int] = set()
     for obj in objects:
-        if id(obj) not in seen:
-            seen.add(id(obj))
-            _check(obj)
-
-
-def _check(obj: Any) -> None:
-    for kind, check in _CHECKS.items():
-        if isinstance(obj, kind):
-            check(obj)
-    check = _PREPROCESSING_CHECKS.get(type(obj).__name__)
-    if check is not None:
         check(obj)
+
+
+def check(obj: Any) -> None:
+    for kind, of_kind in _CHECKS.items():
+        if isinstance(obj, kind):
+            of_kind(obj)
+    of_others = _PREPROCESSING_CHECKS.get(type(obj).__name__)
+    if of_others is not None:
+        of_others(obj)
 
 
 def _need(condition: Any, obj: Any, what: str) -> None:
@@ -75,7 +74,7 @@ def _need(condition: Any, obj: Any, what: str) -> None:
 
 
 def _is_count(value: Any, least: int = 0) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def _is_numbers(value: Any, ndim: int, kinds: str = "fiub") -> bool:
@@ -84,7 +83,7 @@ def _is_numbers(value: Any, ndim: int, kinds: str = "fiub") -> bool:
     return fits and (value.dtype.kind != "f" or bool(np.isfinite(value).all()))
 
 
-def _is_below(value: Any, most: int) -> bool:
+def _is_below(value: Any, most: Any) -> bool:
     """A vector of whole numbers from 0 to below ``most``."""
     return _is_numbers(value, 1, "iu") and bool(((value >= 0) & (value < most)).all())
 
@@ -105,7 +104,8 @@ def _check_estimator(obj: BaseEstimator) -> None:
 
 def _check_classifier(clf: KernelClassifier) -> None:
     clf._check_parameters()
-    _need(not callable(clf.kernel) or isinstance(clf.kernel, Kernel), clf, "kernel is code")
+    device = clf.device
+    _need(device is None or (isinstance(device, str) and _DEVICE.fullmatch(device)), clf, "device is no name of one")
     if "coef_" not in vars(clf):
         return
     for name in ("basis_", "link_", "scaling_", "intercept_", "classes_", "_multilabel", "kernel_"):
@@ -148,7 +148,9 @@ def _check_link(clf, c: int) -> None:
     if isinstance(link, PerTag):
         _need(clf._multilabel and len(link.links) == c, clf, f"link_ must have {c} links, one for every tag")
         for each in link.links:
-            _need(not isinstance(each, CalibratedSoftmax) or len(each.prior) == 2, clf, "the link of a tag has two sides")
+            _need(
+                not isinstance(each, CalibratedSoftmax) or len(each.prior) == 2, clf, "the link of a tag has two sides"
+            )
         return
     _need(isinstance(link, kinds), clf, f"link_ is a {type(link).__name__}")
     _need(hasattr(link, "probabilities") or clf.link == "none", clf, "link_ gives no probabilities")
@@ -223,7 +225,9 @@ def _check_calibrated(link: CalibratedSoftmax) -> None:
     _need((link.prior > 0).all(), link, "prior is positive")
     _need(isinstance(link.sharpness, float) and 0 < link.sharpness < np.inf, link, "sharpness is a positive number")
     span = link.span
-    _need(isinstance(span, tuple) and len(span) == 2 and all(isinstance(x, float) for x in span), link, "span is a pair")
+    _need(
+        isinstance(span, tuple) and len(span) == 2 and all(isinstance(x, float) for x in span), link, "span is a pair"
+    )
     _need(span[0] <= span[1], link, "span is a pair in order")
 
 
@@ -302,7 +306,9 @@ def _check_partial(partial: Partial) -> None:
     if partial.statistic is not None and partial.moments is not None:
         basis = partial.statistic.basis
         _need(isinstance(basis, Basis) and basis.n_centers == len(partial.moments.h), partial, "its sums are of others")
-    _need(_is_numbers(partial.factors, 1) and len(partial.factors) == len(partial.classes), partial, "its factors differ")
+    _need(
+        _is_numbers(partial.factors, 1) and len(partial.factors) == len(partial.classes), partial, "its factors differ"
+    )
 
 
 def _check_bag(bag: BagOfFeatures) -> None:
@@ -333,7 +339,6 @@ def _check_lookup(lookup: Any) -> None:
 
 _CHECKS: dict[type, Callable[[Any], None]] = {
     BaseEstimator: _check_estimator,
-    # parts before what is made of them
     Table: _check_table,
     Memory: _check_memory,
     Bags: _check_bags,
@@ -371,7 +376,11 @@ def _check_shapes(obj: Any) -> None:
 
 
 def _check_pipeline(pipeline: Any) -> None:
-    _need(pipeline.memory is None, pipeline, "memory names a folder, whose contents a fit would trust; only None is loaded")
+    _need(
+        pipeline.memory is None,
+        pipeline,
+        "memory names a folder, whose contents a fit would trust; only None is loaded",
+    )
     _check_steps(pipeline, pipeline.steps)
 
 
@@ -379,7 +388,9 @@ def _check_steps(owner: Any, steps: Any, length: int = 2) -> None:
     _need(isinstance(steps, list) and steps, owner, "it has no steps")
     for step in steps:
         fits = isinstance(step, tuple) and len(step) == length and isinstance(step[0], str)
-        named = fits and (step[1] is None or step[1] in ("passthrough", "drop") if not hasattr(step[1], "fit") else True)
+        named = fits and (
+            step[1] is None or step[1] in ("passthrough", "drop") if not hasattr(step[1], "fit") else True
+        )
         _need(fits and named, owner, "a step is no name with a transformer")
 
 
@@ -387,6 +398,9 @@ def _check_columns_of(transformer: Any) -> None:
     _check_steps(transformer, transformer.transformers, 3)
     if "transformers_" in vars(transformer):
         _check_steps(transformer, transformer.transformers_, 3)
+    passed = getattr(transformer, "_name_to_fitted_passthrough", {})
+    _need(isinstance(passed, dict), transformer, "what it passes on is odd")
+    _need(all(isinstance(step, BaseEstimator) for step in passed.values()), transformer, "what it passes on is odd")
 
 
 def _check_function_transformer(transformer: Any) -> None:
@@ -426,7 +440,9 @@ def _check_infrequent(encoder: Any, categories: list[np.ndarray]) -> list[int]:
         if own is not None:
             _need(_is_below(own, sizes[number]) and 0 < len(np.unique(own)) == len(own), encoder, "odd rare categories")
             n_left = sizes[number] - len(own) + 1
-            _need(_is_below(mapping, n_left) and len(mapping) == sizes[number], encoder, "odd numbers of rare categories")
+            _need(
+                _is_below(mapping, n_left) and len(mapping) == sizes[number], encoder, "odd numbers of rare categories"
+            )
             sizes[number] = n_left
     return sizes
 
@@ -444,12 +460,14 @@ def _check_dropped(encoder: Any, sizes: list[int]) -> None:
 def _check_vocabulary(vectorizer: Any) -> None:
     """Words are numbered without gaps: their numbers go unchecked into a sparse matrix."""
     _need(getattr(vectorizer, "input", "content") == "content", vectorizer, "it would open files named in the rows")
+    weighing = vars(vectorizer).get("_tfidf")
+    _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")
     if words is None:
         return
     _need(isinstance(words, dict) and all(map(_is_count, words.values())), vectorizer, "vocabulary_ is odd")
     _need(set(words.values()) == set(range(len(words))), vectorizer, "vocabulary_ is not numbered without gaps")
-    weights = getattr(vars(vectorizer).get("_tfidf"), "idf_", None)
+    weights = getattr(weighing, "idf_", None)
     _need(weights is None or len(weights) == len(words), vectorizer, "its weights are of other words")
 
 

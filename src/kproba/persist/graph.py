@@ -1,7 +1,7 @@
 """Objects as a list of plain nodes, and back.
 
-Every value is a JSON scalar, or points to a node by its number. A node says what it ``is`` and may point to nodes before
-it alone: so nothing is nested deeply, nothing can point to itself, and what was shared stays shared.
+Every value is a JSON scalar, or points to a node by its number. A node says what it ``is`` and may point to nodes
+before it alone: so nothing is nested deeply, nothing can point to itself, and what was shared stays shared.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..kernels.hidden_markov import Spec
 from .archive import Archive
 from .types import PLAIN_TYPES, class_of, class_tags, function_of, function_tags, rebuilt, shortened, state_of
 
+REFUSAL = "the model cannot be saved"
 #: Arrays of these types are stored as they are; those of objects value by value.
 _ARRAY_KINDS = "biufSUmM"
 _PANDAS_DTYPE = re.compile(
@@ -47,7 +48,7 @@ class Encoder:
         self.arrays: list[np.ndarray] = []
         self._numbers: dict[int, int] = {}
         self._open: set[int] = set()
-        self._kept: list[Any] = []  # numbers go by identity, which ends with the object
+        self.kept: list[Any] = []  # numbers go by identity, which ends with the object
         self._path: list[str] = []
         self._classes, self._functions = class_tags(), function_tags()
         self._types = {found: name for name, found in PLAIN_TYPES.items()}
@@ -70,7 +71,7 @@ class Encoder:
         if id(obj) in self._open:
             raise self._refusal("is part of itself: the objects form a cycle")
         self._open.add(id(obj))
-        self._kept.append(obj)
+        self.kept.append(obj)
         node = self._node(obj)
         self._open.discard(id(obj))
         self.nodes.append(node)
@@ -98,7 +99,7 @@ class Encoder:
         if isinstance(obj, tuple):  # a NamedTuple
             return {"is": "named_tuple", "class": tag, "values": self._values(obj)}
         state = state_of(obj)
-        self._kept.append(state)
+        self.kept.append(state)
         return {"is": "object", "class": tag, "state": {name: self._at(f".{name}", state[name]) for name in state}}
 
     def _at(self, step: str, obj: Any) -> Any:
@@ -157,15 +158,12 @@ class Encoder:
         return {"is": type(obj).__name__, "shape": [int(n) for n in obj.shape], **parts}
 
     def _random_state(self, obj: np.random.RandomState) -> dict[str, Any]:
-        name, words, place, has_gauss, gauss = obj.get_state()
-        if name != "MT19937":
-            raise self._refusal(f"is a random state of {name}; use MT19937 or a whole number")
-        return {
-            "is": "random_state",
-            "words": self._stored(words),
-            "place": int(place),
-            "gauss": [int(has_gauss), float(gauss)],
-        }
+        state: Any = obj.get_state(legacy=False)
+        if state["bit_generator"] != "MT19937":
+            raise self._refusal(f"is a random state of {state['bit_generator']}; use MT19937 or a whole number")
+        gauss = [int(state["has_gauss"]), float(state["gauss"])]
+        words, place = state["state"]["key"], int(state["state"]["pos"])
+        return {"is": "random_state", "words": self._stored(words), "place": place, "gauss": gauss}
 
     def _scalar(self, obj: np.generic) -> dict[str, Any]:
         if obj.dtype.kind in "mM":
@@ -175,7 +173,7 @@ class Encoder:
         return {"is": "scalar", "dtype": self._dtype_name(obj.dtype), "value": self.value(obj.item())}
 
     def _dtype_name(self, dtype: np.dtype) -> str:
-        name = dtype.str if dtype != object else "O"
+        name = "O" if dtype.kind == "O" else dtype.str
         if not _SCALAR_DTYPE.fullmatch(name):
             raise self._refusal(f"is the type {dtype}, which a model file does not hold")
         return name
@@ -186,7 +184,7 @@ class Encoder:
         except (KeyError, TypeError):
             name = getattr(obj, "__qualname__", type(obj).__qualname__)
             raise self._refusal(
-                f"is code ({name}), and a model file holds none. Use a named kernel, a kproba.Kernel of the package or a "
+                f"is code ({name}), and a model file holds none. Use a named kernel, a Kernel object of kproba or a "
                 "transformer without functions; or pickle the model, which only those should load who trust it"
             ) from None
 
@@ -202,12 +200,12 @@ class Encoder:
             return {"is": "polars_dtype", "name": polars_name}
         found = obj if isinstance(obj, type) else type(obj)
         raise self._refusal(
-            f"is a {found.__module__}.{found.__qualname__}, which is not among the types that a model file holds; pickle "
-            "keeps such models, for those who trust the file"
+            f"is a {found.__module__}.{found.__qualname__}, which is not among the types that a model file holds; "
+            "pickle keeps such models, for those who trust the file"
         )
 
     def _refusal(self, what: str) -> ModelFileError:
-        return ModelFileError(f"the model cannot be saved: model{''.join(self._path)} {what}.")
+        return ModelFileError(f"{REFUSAL}: model{''.join(self._path)} {what}.")
 
 
 _PLAIN: dict[type, Callable[[Encoder, Any], dict[str, Any]]] = {
@@ -258,7 +256,8 @@ class Decoder:
         if not isinstance(nodes, list):
             raise ModelFileError("its nodes are no list.")
         for number, node in enumerate(nodes):
-            make = self._makers.get(node.get("is")) if isinstance(node, dict) and _is_text(node.get("is")) else None
+            kind = node.get("is") if isinstance(node, dict) else None
+            make = _MAKERS.get(kind) if isinstance(kind, str) else None
             if make is None:
                 raise ModelFileError(f"node {number} is of no kind that is known.")
             names, function = make
@@ -369,7 +368,11 @@ class Decoder:
             raise ModelFileError("a sparse matrix has three arrays of numbers.")
         if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
             raise ModelFileError("the indices of a sparse matrix are 32- or 64-bit whole numbers.")
-        if not isinstance(shape, list) or len(shape) != 2 or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape):
+        if (
+            not isinstance(shape, list)
+            or len(shape) != 2
+            or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape)
+        ):
             raise ModelFileError(f"a sparse matrix has the shape {str(shape)[:80]}.")
         matrix = kind((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)  # products go by the indices and do not look
@@ -388,14 +391,14 @@ class Decoder:
             raise ModelFileError("a random state is damaged.")
         if not isinstance(gauss, list) or len(gauss) != 2 or gauss[0] not in (0, 1) or not isinstance(gauss[1], float):
             raise ModelFileError("a random state is damaged.")
-        state = np.random.RandomState()
+        state = np.random.RandomState(0)
         state.set_state(("MT19937", words, place, int(gauss[0]), gauss[1]))
         return state
 
     def _scalar(self, dtype, value):
         dtype, value = _checked_dtype(dtype), self.value(value)
-        wanted = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
-        if dtype == object or type(value) is not wanted or (wanted is str and dtype.itemsize != 4 * max(1, len(value))):
+        wanted: type = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
+        if dtype.kind == "O" or type(value) is not wanted:
             raise ModelFileError(f"{shortened(value)} is no {dtype}.")
         if dtype.kind in "mM":
             return np.array(value, dtype=np.int64).view(dtype)[()]
@@ -429,7 +432,8 @@ class Decoder:
 
         dates = _POLARS_DATES.fullmatch(name) if _is_text(name) else None
         if dates is not None:
-            return pl.Datetime(dates[1], dates[2])
+            unit: Any = dates[1]
+            return pl.Datetime(unit, dates[2])
         if not _is_text(name) or not _POLARS_DTYPE.fullmatch(name):
             raise ModelFileError(f"the type {shortened(name)} of polars is not among those that a model file may hold.")
         return getattr(pl, name)()
@@ -449,30 +453,31 @@ class Decoder:
             raise ModelFileError(f"{cls.__name__} is not made of {len(found)} values.")
         return tuple.__new__(cls, found)
 
-    #: what a node of each kind has beside its kind, and what makes an object of that
-    _makers: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-        "list": (("values",), _list),
-        "tuple": (("values",), _tuple),
-        "set": (("values",), _set),
-        "frozenset": (("values",), _frozenset),
-        "dict": (("keys", "values"), _dict),
-        "slice": (("values",), _slice),
-        "array": (("number",), _array),
-        "objects": (("values", "shape"), _objects),
-        "strings": (("numbers", "shape"), _strings),
-        "csr_array": (("data", "indices", "indptr", "shape"), _csr_array),
-        "csr_matrix": (("data", "indices", "indptr", "shape"), _csr_matrix),
-        "random_state": (("words", "place", "gauss"), _random_state),
-        "scalar": (("dtype", "value"), _scalar),
-        "dtype": (("name",), _dtype),
-        "type": (("name",), _type),
-        "function": (("name",), _function),
-        "pandas_dtype": (("name",), _pandas_dtype),
-        "pandas_missing": (("name",), _pandas_missing),
-        "polars_dtype": (("name",), _polars_dtype),
-        "object": (("class", "state"), _object),
-        "named_tuple": (("class", "values"), _named_tuple),
-    }
+
+#: What a node of each kind has beside its kind, and what makes an object of that.
+_MAKERS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "list": (("values",), Decoder._list),
+    "tuple": (("values",), Decoder._tuple),
+    "set": (("values",), Decoder._set),
+    "frozenset": (("values",), Decoder._frozenset),
+    "dict": (("keys", "values"), Decoder._dict),
+    "slice": (("values",), Decoder._slice),
+    "array": (("number",), Decoder._array),
+    "objects": (("values", "shape"), Decoder._objects),
+    "strings": (("numbers", "shape"), Decoder._strings),
+    "csr_array": (("data", "indices", "indptr", "shape"), Decoder._csr_array),
+    "csr_matrix": (("data", "indices", "indptr", "shape"), Decoder._csr_matrix),
+    "random_state": (("words", "place", "gauss"), Decoder._random_state),
+    "scalar": (("dtype", "value"), Decoder._scalar),
+    "dtype": (("name",), Decoder._dtype),
+    "type": (("name",), Decoder._type),
+    "function": (("name",), Decoder._function),
+    "pandas_dtype": (("name",), Decoder._pandas_dtype),
+    "pandas_missing": (("name",), Decoder._pandas_missing),
+    "polars_dtype": (("name",), Decoder._polars_dtype),
+    "object": (("class", "state"), Decoder._object),
+    "named_tuple": (("class", "values"), Decoder._named_tuple),
+}
 
 
 def _is_key(key: Any, depth: int = 3) -> bool:

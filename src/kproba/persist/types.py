@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
-from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -191,7 +190,7 @@ def state_of(obj: Any) -> dict[str, Any]:
     return state
 
 
-def rebuilt(cls: type, state: dict[str, Any]) -> Any:
+def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
     """An object of a listed class with these attributes. No constructor runs, and no method that a file could name."""
     check_names(cls, state)
     obj = cls.__new__(cls)
@@ -208,17 +207,17 @@ def rebuilt(cls: type, state: dict[str, Any]) -> Any:
     return obj
 
 
-def check_names(cls: type, state: dict[str, Any]) -> None:
+def check_names(cls: Any, state: dict[str, Any]) -> None:
     """Refuse attributes that would stand before methods or properties, and all that Python itself uses."""
     for name in state:
         if not name.isidentifier() or name.startswith("__"):
             raise ModelFileError(f"{cls.__name__} has an attribute {shortened(name)}, which no model has.")
-        if hasattr(type(getattr_static(cls, name, None)), "__get__"):
+        own = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+        if hasattr(type(own), "__get__"):
             raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which is a method or property of it.")
-    if is_dataclass(cls):
-        wanted = [field.name for field in fields(cls)]
-        if set(state) != set(wanted):
-            raise ModelFileError(f"{cls.__name__} needs the attributes {', '.join(wanted)} and no others.")
+    wanted = [field.name for field in fields(cls)] if is_dataclass(cls) else list(state)
+    if set(state) != set(wanted):
+        raise ModelFileError(f"{cls.__name__} needs the attributes {', '.join(wanted)} and no others.")
     if issubclass(cls, BaseEstimator):
         missing = [name for name in cls._get_param_names() if name not in state]
         if missing:
