@@ -416,6 +416,15 @@ def test_a_file_may_be_compressed_anew(saved):
     assert_same(model, kproba.load(packed(saved, unpacked(saved), compression=zipfile.ZIP_DEFLATED)), X)
 
 
+def test_zip_beyond_4_gib(saved, tmp_path, monkeypatch):
+    """The format has other records there; a smaller limit brings them about in a small file."""
+    model = kproba.load(saved)
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1000)
+    kproba.save(model, saved)
+    assert saved.read_bytes()[-98:-94] == b"PK\x06\x06"
+    assert_same(model, kproba.load(saved), X)
+
+
 def test_limits(saved):
     refused(saved, r"takes [\d,]+ bytes unpacked, and max_bytes=1,000", max_bytes=1000)
     with pytest.raises(ValueError, match="max_bytes=0 must be"):

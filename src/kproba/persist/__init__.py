@@ -117,7 +117,7 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
             raise
         except ModelFileError as error:
             raise ModelFileError(f"{name} cannot be loaded: {error}") from error.__cause__
-        except Warning:  # a filter made it an error
+        except ModelFileWarning:  # a filter made it an error
             raise
         except Exception as error:
             raise ModelFileError(f"{name} cannot be loaded: {type(error).__name__}: {str(error)[:300]}") from error

@@ -71,7 +71,7 @@ def write(path: str | os.PathLike, model: dict[str, Any], arrays: Sequence[np.nd
 def _write_member(archive: zipfile.ZipFile, name: str, parts) -> dict[str, Any]:
     info, digest, size = zipfile.ZipInfo(name, DATE), hashlib.sha256(), 0
     info.create_system, info.external_attr = 3, (stat.S_IFREG | 0o644) << 16  # the same bytes on every system
-    with archive.open(info, "w", force_zip64=sum(map(len, parts)) >= 1 << 31) as member:
+    with archive.open(info, "w", force_zip64=sum(map(len, parts)) >= zipfile.ZIP64_LIMIT) as member:
         for part in parts:
             member.write(part)
             digest.update(part)

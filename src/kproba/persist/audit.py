@@ -47,7 +47,6 @@ _SHAPES = {
     "VarianceThreshold": {"variances_": "d"},
     "PowerTransformer": {"lambdas_": "d"},
     "QuantileTransformer": {"quantiles_": "qd", "references_": "q"},
-    "SquashingScaler": {},
 }
 
 
@@ -106,6 +105,7 @@ def _check_classifier(clf: KernelClassifier) -> None:
     clf._check_parameters()
     device = clf.device
     _need(device is None or (isinstance(device, str) and _DEVICE.fullmatch(device)), clf, "device is no name of one")
+    _need(isinstance(vars(clf).get("_partial"), Partial | None), clf, "what partial_fit goes on with is odd")
     if "coef_" not in vars(clf):
         return
     for name in ("basis_", "link_", "scaling_", "intercept_", "classes_", "_multilabel", "kernel_"):
@@ -394,6 +394,10 @@ def _check_steps(owner: Any, steps: Any, length: int = 2) -> None:
         _need(fits and named, owner, "a step is no name with a transformer")
 
 
+def _check_union(union: Any) -> None:
+    _check_steps(union, union.transformer_list)
+
+
 def _check_columns_of(transformer: Any) -> None:
     _check_steps(transformer, transformer.transformers, 3)
     if "transformers_" in vars(transformer):
@@ -484,6 +488,7 @@ def _check_filter(selector: Any) -> None:
 _PREPROCESSING_CHECKS: dict[str, Callable[[Any], None]] = {
     **dict.fromkeys(_SHAPES, _check_shapes),
     "Pipeline": _check_pipeline,
+    "FeatureUnion": _check_union,
     "ColumnTransformer": _check_columns_of,
     "FunctionTransformer": _check_function_transformer,
     "OneHotEncoder": _check_categories,

@@ -62,7 +62,6 @@ _PREPROCESSING = {
         "Normalizer",
         "OneHotEncoder",
         "OrdinalEncoder",
-        "PolynomialFeatures",
         "PowerTransformer",
         "QuantileTransformer",
         "RobustScaler",
@@ -215,6 +214,8 @@ def check_names(cls: Any, state: dict[str, Any]) -> None:
         own = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
         if hasattr(type(own), "__get__"):
             raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which is a method or property of it.")
+        if own is not None and name not in _names_of(cls):
+            raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which belongs to the class.")
     wanted = [field.name for field in fields(cls)] if is_dataclass(cls) else list(state)
     if set(state) != set(wanted):
         raise ModelFileError(f"{cls.__name__} needs the attributes {', '.join(wanted)} and no others.")
@@ -222,6 +223,13 @@ def check_names(cls: Any, state: dict[str, Any]) -> None:
         missing = [name for name in cls._get_param_names() if name not in state]
         if missing:
             raise ModelFileError(f"{cls.__name__} lacks its parameter {missing[0]!r}.")
+
+
+def _names_of(cls: Any) -> set[str]:
+    """Attributes of objects that the class has a default for; all else that a class has is its own business."""
+    if is_dataclass(cls):
+        return {field.name for field in fields(cls)}
+    return {"_on_items", *(cls._get_param_names() if issubclass(cls, BaseEstimator) else ())}
 
 
 def shortened(value: Any, most: int = 80) -> str:
