@@ -204,6 +204,8 @@ def hand_made(first, members):
     yield "a member beside the manifest", raw_zip([*stored(members), ("arrays/x/../../y", b"", 0, 0, 0, 0)])
     yield "duplicate names", raw_zip([*stored(members), ("model.json", b"{}", 0, 2, 0, 0)])
     yield "a symlink", raw_zip([*stored(members)[1:], ("model.json", b"/etc/passwd", 0, 11, 0, 0o120777 << 16)])
+    linked = [(n, d, m, s, f, 0o120777 << 16) for n, d, m, s, f, _ in stored(members)]
+    yield "a symlink of the right contents", raw_zip(linked)
     yield "an encrypted member", raw_zip([(n, d, m, s, 1, a) for n, d, m, s, _, a in stored(members)])
     yield "a missing array", raw_zip([entry for entry in stored(members) if entry[0] != "arrays/1.npy"])
     bomb = zeros_deflated(10)

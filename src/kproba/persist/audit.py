@@ -18,6 +18,8 @@ from sklearn.base import BaseEstimator
 from ..bags import BagOfFeatures
 from ..basis import Basis
 from ..data.items import Items, Memory, Sequences, Table
+from ..data.look import Look, _Sample
+from ..data.sources import Chunk
 from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
@@ -301,7 +303,23 @@ def _check_moments(moments: Moments) -> None:
     _need(moments.H.flags.f_contiguous, moments, "its sums lie in another order")
 
 
+def _check_look(look: Look) -> None:
+    _need(isinstance(look.sample, _Sample | None) and isinstance(look.chunks, list), look, "its sample is odd")
+    _need(_is_count(look.size, 1) and _is_count(look.n_rows), look, "its numbers of rows are odd")
+    _need(all(isinstance(chunk, Chunk) for chunk in look.chunks), look, "it has odd rows")
+
+
+def _check_sample(sample: _Sample) -> None:
+    _need(
+        _is_numbers(sample.X, 2, "f") and _is_numbers(sample.weight, 1, "f"), sample, "its rows are no finite numbers"
+    )
+    parts = (sample.X, sample.y, sample.weight, sample.rank)
+    _need(all(isinstance(part, np.ndarray) and part.ndim for part in parts), sample, "its parts are no arrays")
+    _need(len({len(part) for part in parts}) == 1, sample, "its parts have several lengths")
+
+
 def _check_partial(partial: Partial) -> None:
+    _need(isinstance(partial.look, Look) and isinstance(partial.classes, np.ndarray), partial, "it has seen no rows")
     _need(partial.last is None and isinstance(partial.moments, Moments | None), partial, "it has odd sums")
     if partial.statistic is not None and partial.moments is not None:
         basis = partial.statistic.basis
@@ -351,6 +369,8 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     PerTag: _check_per_tag,
     Basis: _check_basis,
     Moments: _check_moments,
+    _Sample: _check_sample,
+    Look: _check_look,
     Partial: _check_partial,
     BagOfFeatures: _check_bag,
     PictureDescriptors: PictureDescriptors._check_options,
@@ -388,10 +408,13 @@ def _check_steps(owner: Any, steps: Any, length: int = 2) -> None:
     _need(isinstance(steps, list) and steps, owner, "it has no steps")
     for step in steps:
         fits = isinstance(step, tuple) and len(step) == length and isinstance(step[0], str)
-        named = fits and (
-            step[1] is None or step[1] in ("passthrough", "drop") if not hasattr(step[1], "fit") else True
-        )
-        _need(fits and named, owner, "a step is no name with a transformer")
+        _need(fits and _is_step(step[1]), owner, "a step is no name with a transformer")
+
+
+def _is_step(step: Any) -> bool:
+    return (
+        isinstance(step, BaseEstimator) or step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
+    )
 
 
 def _check_union(union: Any) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,14 +102,11 @@ class Encoder:
         return {"is": "object", "class": tag, "state": {name: self._at(f".{name}", state[name]) for name in state}}
 
     def _at(self, step: str, obj: Any) -> Any:
-        with self._step(step):
-            return self.value(obj)
-
-    @contextmanager
-    def _step(self, step: str) -> Iterator[None]:
+        """The value of an object that is a step away; an error says by which steps it was reached."""
         self._path.append(step)
-        yield
+        value = self.value(obj)
         self._path.pop()
+        return value
 
     def _values(self, objects) -> list[Any]:
         return [self._at(f"[{number}]", obj) for number, obj in enumerate(objects)]

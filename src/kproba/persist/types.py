@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..data.items import Items, Memory
+from ..data.items import Items, Memory, Table
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
@@ -177,11 +177,9 @@ def state_of(obj: Any) -> dict[str, Any]:
         return vars(obj.detached())
     if isinstance(obj, Memory):
         return {"entries": obj.__getstate__()}
-    if isinstance(obj, Partial):
-        return obj.__getstate__()
+    if isinstance(obj, Partial | Table):
+        return obj.__getstate__()  # without rows that have been summed up, and values that can be computed anew
     state = vars(obj)
-    if hasattr(type(obj), "__getstate__") and type(obj).__module__.startswith("kproba.data.items"):
-        state = obj.__getstate__()  # a table without the values that can be computed anew
     if isinstance(obj, KernelClassifier) and state.get("device_") is not None:
         return {**state, "device_": None}  # of the fit; predictions choose theirs
     if type(obj).__name__ == "LRUDict":
