@@ -462,7 +462,7 @@ def reshaped(rng, data):
         array = array[: max(0, len(array) - 1)] if array.ndim else array.reshape(1)
     elif act == 2:
         array = array.T if array.ndim > 1 else array[:, None]
-    elif act == 3:
+    elif act == 3 and array.dtype.kind in "fiub":
         array = array.astype(rng.choice(["f4", "i8", "U4", "?", "u1"]))
     elif act == 4 and array.dtype.kind == "f" and array.size:
         array = array.copy()

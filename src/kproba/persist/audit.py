@@ -108,9 +108,9 @@ def _check_classifier(clf: KernelClassifier) -> None:
     device = clf.device
     _need(device is None or (isinstance(device, str) and _DEVICE.fullmatch(device)), clf, "device is no name of one")
     _need(isinstance(vars(clf).get("_partial"), Partial | None), clf, "what partial_fit goes on with is odd")
-    if "coef_" not in vars(clf):
+    if not {"coef_", "basis_", "link_"} & set(vars(clf)):
         return
-    for name in ("basis_", "link_", "scaling_", "intercept_", "classes_", "_multilabel", "kernel_"):
+    for name in ("coef_", "basis_", "link_", "scaling_", "intercept_", "classes_", "_multilabel", "kernel_"):
         _need(name in vars(clf), clf, f"it is fitted, but has no {name}")
     _need(isinstance(clf._multilabel, bool) and isinstance(clf._on_items, bool), clf, "its kind of rows is not told")
     c = _check_classes(clf)
@@ -393,6 +393,7 @@ def _check_shapes(obj: Any) -> None:
             _need(sizes.setdefault(letter, size) == size, obj, f"{name} has the shape {array.shape}")
         if array.dtype.kind == "f" and type(obj).__name__ != "SimpleImputer":
             _need(np.isfinite(array).all(), obj, f"{name} has NaN or infinity")
+        _need(name != "scale_" or array.all(), obj, "scale_ has zeros")
 
 
 def _check_pipeline(pipeline: Any) -> None:
@@ -503,6 +504,12 @@ def _check_tfidf(transformer: Any) -> None:
     _need(weights is None or _is_numbers(weights, 1, "f"), transformer, "idf_ is no list of numbers")
 
 
+def _check_each_column(transformer: Any) -> None:
+    fitted = vars(transformer).get("transformers_", {})
+    fits = isinstance(fitted, dict) and all(isinstance(step, BaseEstimator) for step in fitted.values())
+    _need(fits, transformer, "transformers_ has no transformer for some column")
+
+
 def _check_filter(selector: Any) -> None:
     _need(callable(selector.predicate) and isinstance(selector.args, tuple), selector, "it has no predicate")
     _need(isinstance(selector.kwargs, dict), selector, "it has no arguments")
@@ -521,6 +528,7 @@ _PREPROCESSING_CHECKS: dict[str, Callable[[Any], None]] = {
     "HashingVectorizer": _check_vocabulary,
     "TfidfTransformer": _check_tfidf,
     "NearestNeighbors": _check_lookup,
+    "ApplyToEachCol": _check_each_column,
     "Filter": _check_filter,
     "NameFilter": _check_filter,
 }
