@@ -30,9 +30,11 @@ MODULES = {
     "out_of_core": "out_of_core",
     "quality": "tables_quality",
     "letter": "letter",
+    "tags": "tags",
     "all_centers": "all_centers",
     "passes": "passes",
     "sequences": "sequences",
+    "examples": "examples",
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -14,7 +15,17 @@ from . import results, rivals
 from .tables_quality import table as means_table
 
 EXPERIMENTS = results.ROOT / "experiments" / "results"
-PAGES = ("README.md", "docs/benchmarks.md", "docs/klr.md", "docs/ivm.md", "docs/surface.md", "docs/scale.md")
+PAGES = (
+    "README.md",
+    "docs/benchmarks.md",
+    "docs/klr.md",
+    "docs/pictures.md",
+    "docs/sequences.md",
+    "docs/ivm.md",
+    "docs/surface.md",
+    "docs/scale.md",
+    "docs/tags.md",
+)
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
@@ -460,7 +471,95 @@ def interruptions(payload: dict) -> str:
     return markdown([shape, "measured"], rows)
 
 
+def tags(payload: dict) -> str:
+    """All tags of a set at once beside one SVC a tag, whose time is scaled from some tags to all."""
+    names = {
+        "kproba": "kproba LSPC(), all tags at once",
+        "svc": "OneVsRestClassifier(CalibratedClassifierCV(SVC(), ensemble=False))",
+        "svc_ensemble": "the same with ensemble=True, the default",
+    }
+    rows = []
+    for key, cell in payload["cells"].items():
+        whole, over, same = cell["of_all_tags"], cell["over_kproba"], cell["drawn"]
+        times = [
+            str(cell["of_tags"]),
+            f"{whole['seconds']:,.1f}",
+            f"{whole['cpu_seconds']:,.1f}",
+            f"{over['seconds']:.0f}",
+        ]
+        figures = [f"{same[name]:.3f}" for name in ("auc", "average_precision")]
+        rows.append([names.get(key, key), *times, f"{over['cpu_seconds']:.0f}", *figures, f"{same['log_loss']:.4f}"])
+    of_all = payload["cells"]["kproba"]["both_halves"]
+    rows.append(
+        [f"LSPC on the {of_all['tags']} tags of both halves", *[""] * 5]
+        + [f"{of_all[name]:.3f}" for name in ("auc", "average_precision")]
+        + [f"{of_all['log_loss']:.4f}"]
+    )
+    times = ["timed on tags", f"s, {payload['tags']} tags", "CPU s", "over LSPC's", "over LSPC's CPU"]
+    return markdown([f"{payload['train']:,} images", *times, "AUC", "average precision", "log-loss"], rows)
+
+
+def images_2011(payload: dict) -> str:
+    """2011 Table 1: mean AUC in percent with its standard deviation; best and comparable ones in bold."""
+    rows = []
+    for name, found in payload["datasets"].items():
+        methods = list(found["methods"])
+        for tag, cells in found["auc_percent"].items():
+            texts = (f"{cells[m]['mean']:.1f} ({cells[m]['std']:.1f})" for m in methods)
+            marked = (f"**{text}**" if cells[m]["best"] else text for m, text in zip(methods, texts))
+            rows.append([f"{name.removeprefix('ml_')}: {tag}", *marked])
+        of = [found["methods"][m] for m in methods]
+        rows.append([f"*{name.removeprefix('ml_')}: average*", *(f"{each['average_auc']:.1f}" for each in of)])
+        seconds = (f"{each['training_seconds']['mean']:.2f}" for each in of)
+        rows.append([f"*train time, {len(found['tags'])} tags at once, CPU s*", *seconds])
+        alone, plain = found["tag_by_tag_seconds"], found["tag_by_tag_seconds"]["KLR, plain L-BFGS"]
+        rows.append(["*the same, a model a tag*", *(f"{alone[m]:.2f}" for m in methods)])
+        rows.append([f"*plain KLR a tag ({plain:.1f} s) over it at once*"])
+        rows[-1] += [f"{plain / each['training_seconds']['mean']:.0f}" for each in of]
+    return markdown([f"{payload['repeats']} draws", *methods], rows)
+
+
+def sound_2011(payload: dict) -> str:
+    """2011 Table 2: mean AUC in percent over tags and trials with its standard deviation, and training times."""
+    methods = payload["methods"]
+    texts = (f"{cell['mean']:.1f} ({cell['std']:.1f})" for cell in methods.values())
+    marked = [f"**{text}**" if cell["best"] else text for text, cell in zip(texts, methods.values())]
+    seconds = [f"{cell['training_seconds']['mean']:.3f}" for cell in methods.values()]
+    spread = [f"{cell['std_of_trials']:.2f}" for cell in methods.values()]
+    rows = [["AUC", *marked], ["standard deviation of the means of trials", *spread], ["train time, CPU s", *seconds]]
+    return markdown([f"{payload['repeats']} draws of {payload['training']} clips", *methods], rows)
+
+
+def sequences(payload: dict) -> str:
+    """Error and log-loss of every method on every task."""
+    names = {"svc": "calibrated SVC, same kernel", "dtw": "k-NN, DTW"}
+    names |= {"KernelLogisticRegression": "KLR", "ImportVectorMachine": "IVM", "SurfaceKernelClassifier": "surface"}
+    rows = []
+    for name, task in payload["tasks"].items():
+        cells = task["cells"]
+        best = min(cell["log_loss"] for cell in cells.values())
+        rows.append([f"{name}: log-loss", *(_loss(cell["log_loss"], best) for cell in cells.values())])
+        rows.append([f"{name}: error", *(f"{100 * cell['error']:.1f} %" for cell in cells.values())])
+        rows.append([f"{name}: CPU s", *(_seconds(cell["cpu_seconds"]) for cell in cells.values())])
+    header = [names.get(key, key) for key in next(iter(payload["tasks"].values()))["cells"]]
+    matrix = payload["matrix"]
+    seconds = _seconds(statistics.median(matrix["seconds"]))
+    about = f"A kernel matrix of {matrix['rows']} Japanese vowels from nothing, models and all: {seconds} s."
+    return f"{markdown(['', *header], rows)}\n\n{about}"
+
+
+def examples(payload: dict) -> str:
+    """Seconds of every example."""
+    names = payload["seconds"]
+    return markdown(["`python examples/…`", "seconds"], [[f"`{name}.py`", _seconds(s)] for name, s in names.items()])
+
+
 TABLES = (
+    examples,
+    tags,
+    images_2011,
+    sound_2011,
+    sequences,
     out_of_core,
     scaling,
     cluster,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from experiments import ivm_2001, results, sgd_2010, size_2010, skc_2013, toy_2010, toy_2011
+from experiments import images_2011, ivm_2001, results, sgd_2010, size_2010, skc_2013, sound_2011, toy_2010, toy_2011
 
 #: In the order of their running time.
 EXPERIMENTS = {
@@ -14,6 +14,8 @@ EXPERIMENTS = {
     "toy_2010": toy_2010.main,
     "toy_2011": toy_2011.main,
     "size_2010": size_2010.main,
+    "sound_2011": sound_2011.main,
+    "images_2011": images_2011.main,
     "skc_2013": skc_2013.main,
 }
 

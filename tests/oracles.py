@@ -226,3 +226,20 @@ def bag_of_features(items, words, n_neighbors, spread):
             weight = np.exp(-square[nearest] / (2 * spread**2))
             row[nearest] += weight / weight.sum()
     return counts
+
+
+def tags_by_rows(phi, Y, weight, penalty, ridge):
+    """Least squares of tags of which some are missing (NaN), one tag at a time on the rows that have it.
+
+    Coefficients (b, L) of the tags and of their constants, and the leave-one-out scores of both (n, L); where a row
+    lacks a tag, its score by the model itself.
+    """
+    coef, loo = [], []
+    for tag in Y.T:
+        has = ~np.isnan(tag)
+        targets = np.column_stack([tag[has], np.ones(has.sum())])
+        coef.append(ridge_solution(phi[has], targets, weight[has], penalty, ridge))
+        scores = phi @ coef[-1]
+        scores[has] = loo_by_refitting(phi[has], targets, weight[has], penalty, ridge)
+        loo.append(scores)
+    return (np.stack(part, axis=-1).transpose(1, 0, 2) for part in (coef, loo))

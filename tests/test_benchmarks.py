@@ -23,6 +23,7 @@ from kproba.kernels import Laplacian
 MODULES = (
     "tables_quality",
     "letter",
+    "tags",
     "all_centers",
     "fit_floor",
     "predict_floor",
@@ -295,3 +296,27 @@ def test_rival_gives_probabilities_of_a_mixed_table(key):
     cell = tables_quality.run_cell(rivals.get(key), tables_quality.Split(X, y, X, y, np.array([False, True]), []))
     assert 0 < cell["log_loss"] < 2
     assert 0 <= cell["calibration_error"] <= 1
+
+
+def test_tags(tmp_path):
+    """A small set stands in; the table says on how many tags the rivals were timed."""
+    random = np.random.default_rng(0)
+    X = (random.random((240, 30)) < 0.3).astype(np.float32)
+    Y = (X @ random.standard_normal((30, 8)) + random.standard_normal((240, 8)) > 1.0).astype(np.int8)
+    Y[:, 7] = 0
+    np.savez(tmp_path / "ml_corel5k.npz", X=X, y=Y, is_train=np.arange(240) < 160)
+    import_module("benchmarks.tags").main(["--data-dir", str(tmp_path), "--out", str(tmp_path), "--tags", "2"])
+    found = results.read("tags", tmp_path)
+    assert found["tags"] == 8 and len(found["drawn"]) == 2 and found["cells"]["kproba"]["both_halves"]["tags"] == 7
+    svc = found["cells"]["svc"]
+    assert np.isclose(svc["of_all_tags"]["seconds"], 4 * (svc["fit_seconds"] + svc["predict_seconds"]), rtol=1e-3)
+    assert tables.tags(found).count("|") > 40
+
+
+def test_table_of_images():
+    cells = {"LSPC-new": {"mean": 80.0, "std": 1.0, "best": True}, "KLR": {"mean": 70.0, "std": 1.0, "best": False}}
+    methods = {name: {"average_auc": 75.0, "training_seconds": {"mean": 0.5}} for name in cells}
+    alone = {"LSPC-new": 1.0, "KLR": 2.0, "KLR, plain L-BFGS": 30.0}
+    found = {"tags": ["sky"], "auc_percent": {"sky": cells}, "methods": methods, "tag_by_tag_seconds": alone}
+    text = tables.images_2011({"repeats": 2, "datasets": {"ml_tiny": found}})
+    assert "| tiny: sky | **80.0 (1.0)** | 70.0 (1.0) |" in text and "| 60 | 60 |" in text

@@ -167,3 +167,49 @@ def test_sgd_2010(experiment, tmp_path):
     for path in content["paths"].values():
         assert len(path["excess"]) == 4 and 0 < path["excess"][-1] < path["excess"][0]
     assert (tmp_path / "sgd_2010.png").exists()
+
+
+def test_images_2011(experiment, tmp_path, monkeypatch):
+    """Table 1 on a small set; an interrupted run goes on where it was."""
+    random = np.random.RandomState(0)
+    X = random.standard_normal((260, 4))
+    Y = (X @ random.standard_normal((4, 3)) + 0.5 * random.standard_normal((260, 3)) > 0.5).astype(np.int8)
+    np.savez(tmp_path / "ml_tiny.npz", X=X.astype(np.float32), y=Y, label_names=np.array(["sky", "sea", "sun"]))
+    images = experiment("images_2011")
+    options = ["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path), "--datasets", "ml_tiny"]
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "summary", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            images.main(options)
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "run_trial", lambda *_: 1 / 0)  # all trials are there already
+        images.main(options)
+    content = json.loads((tmp_path / "images_2011.json").read_text())
+    check_stamp(content)
+    assert not list(tmp_path.glob(".images*"))
+    found = content["datasets"]["ml_tiny"]
+    assert found["trials"] == 2 and found["tags"] == ["sky", "sea", "sun"] and found["test"] == 160
+    for cells in found["auc_percent"].values():
+        assert all(cell["mean"] > 75 for cell in cells.values()) and any(cell["best"] for cell in cells.values())
+    assert found["klr_time_over"]["KLR"] == 1.0
+
+
+def test_trials_mark_what_is_comparable(experiment):
+    spread = np.linspace(-2, 2, 30)
+    values = {"a": 80 + spread, "b": 79.9 - spread, "c": 70 + spread}
+    assert experiment("trials").comparable_to_best(values) == {"a", "b"}
+
+
+def test_sound_2011(experiment, tmp_path):
+    """Table 2 on a few short sequences of three tags."""
+    random = np.random.RandomState(0)
+    labels, lengths = np.arange(60) % 3, random.randint(4, 9, 60)
+    frames = np.repeat(labels, lengths)[:, None] + 0.7 * random.standard_normal((lengths.sum(), 2))
+    np.savez(tmp_path / "esc50_mfcc.npz", X=frames.astype(np.float32), y=labels, lengths=lengths)
+    experiment("sound_2011").main(["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path)])
+    content = json.loads((tmp_path / "sound_2011.json").read_text())
+    check_stamp(content)
+    assert not list(tmp_path.glob(".sound*"))
+    assert (content["training"], content["test"], content["tags"], content["repeats"]) == (30, 30, 3, 2)
+    assert all(cell["mean"] > 75 for cell in content["methods"].values())
+    assert any(cell["best"] for cell in content["methods"].values())

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hmmlearn.hmm import GaussianHMM
 from scipy import sparse
@@ -23,13 +24,14 @@ from kproba import (
     IndefiniteKernelWarning,
     Intersection,
     KernelLogisticRegression,
+    SequenceFeatures,
     Sequences,
     Spectrum,
     SurfaceKernelClassifier,
 )
 from kproba.data.hashing import row_keys
 from kproba.data.items import Items
-from kproba.kernels import hidden_markov
+from kproba.kernels import hidden_markov, sequence
 from kproba.kernels.hidden_markov import COVARIANCES, Forward, Models, log_likelihoods
 from kproba.kernels.mended import Mended, definite
 from oracles import clipped, hmm_log_likelihood, ridge_solution, spectrum
@@ -243,8 +245,14 @@ class TestHiddenMarkov:
         rows = Sequences.of(X)
         LSPC(kernel=HiddenMarkovKernel(2), n_jobs=1, random_state=0, scaling=None).fit(rows, y)
         assert len(fitted) == 20
+        met = []
+        meet = sequence.log_likelihoods
+        monkeypatch.setattr(sequence, "log_likelihoods", lambda X, Z, w: met.append(len(X) * len(Z)) or meet(X, Z, w))
         cross_val_score(LSPC(kernel=HiddenMarkovKernel(2), n_jobs=1, scaling=None), rows, y, cv=2)
         assert len(fitted) == 20
+        assert not met  # the first fit met all with all; models find their centres in the same table
+        copy = pickle.loads(pickle.dumps(LSPC(kernel=HiddenMarkovKernel(2), n_jobs=1, scaling=None).fit(rows, y)))
+        np.testing.assert_allclose(copy.predict_proba(rows), copy.predict_proba(X), atol=1e-9)
 
     def test_stacked_frames_equal_a_list(self):
         X, y = sequences()
@@ -351,6 +359,32 @@ class TestHiddenMarkov:
             Sequences(frames, lengths)
 
 
+class TestSequenceFeatures:
+    def test_equals_a_double_loop(self):
+        X, _ = sequences(5)
+        found = SequenceFeatures(reach=2).transform(X)
+        for x, got in zip(X, found):
+            centred = x - x.mean(axis=0)
+            at = [centred[np.clip(np.arange(len(x)) + j, 0, len(x) - 1)] for j in (-2, -1, 1, 2)]
+            np.testing.assert_allclose(
+                got, np.hstack([centred, (2 * at[3] + at[2] - at[1] - 2 * at[0]) / 10]), atol=1e-12
+            )
+        plain = SequenceFeatures(center=False, slopes=False).transform(X)
+        np.testing.assert_array_equal(plain.frames, np.concatenate(X))
+
+    def test_in_a_pipeline_a_constant_does_not_matter(self):
+        X, y = sequences()
+        model = make_pipeline(SequenceFeatures(), LSPC(kernel=HiddenMarkovKernel(2), width=2.0, ridge=0.01, n_jobs=1))
+        model.fit(X, y)
+        moved = [x + shift for x, shift in zip(X, np.random.default_rng(0).normal(scale=5.0, size=(30, 1, 2)))]
+        np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(X), atol=1e-7)
+        np.testing.assert_allclose(clone(model).fit(X, y).predict_proba(X), model.predict_proba(X))
+
+    def test_bad_reach(self):
+        with pytest.raises(ValueError, match="reach=0"):
+            SequenceFeatures(reach=0).fit([])
+
+
 class TestItems:
     def test_views_share_what_is_known(self):
         rows = Sequences.of(sequences()[0])
@@ -378,6 +412,35 @@ class TestItems:
         assert texts[0] == texts[2]
         assert texts[3] == texts[4]
         assert len(np.unique(texts)) == 4
+
+    def test_lists_need_a_kernel(self):
+        for X in (["a", "b"], sequences(2)[0], [{1}, {2}]):
+            with pytest.raises((ValueError, TypeError), match=r"needs a kernel.*'hidden-markov'.*'spectrum'"):
+                LSPC().fit(X, [0, 1])
+
+    def test_a_frame_is_no_list(self):
+        with pytest.raises(TypeError, match=r"X is a frame.*X\['text'\]"):
+            LSPC(kernel="spectrum").fit(pd.DataFrame({"text": ["a", "b"]}), [0, 1])
+        series = pd.Series(["ab", "bc"] * 6, index=np.arange(12)[::-1])
+        assert LSPC(kernel="spectrum").fit(series, [0, 1] * 6).predict(series[:2]).tolist() == [0, 1]
+
+    def test_solvers_that_need_numbers(self):
+        X, y = strings()
+        with pytest.raises(ValueError, match="solver='cg' needs rows of numbers"):
+            LSPC(kernel="spectrum", solver="cg", centers="all").fit(X, y)
+
+    def test_packed_square(self, monkeypatch):
+        """Many rows as centres share one square of memory with their factor."""
+        X, y = strings(60)
+        settings = {"kernel": Spectrum(), "width": 1.0, "ridge": 0.01, "centers": "all", "link": "none"}
+        dense = LSPC(**settings).fit(X, y)
+        monkeypatch.setattr(kproba.least_squares, "DENSE_CENTERS", 10)
+        np.testing.assert_allclose(LSPC(**settings).fit(X, y)._scores(X), dense._scores(X), atol=1e-4)
+
+    def test_says_what_it_is(self):
+        X, _ = sequences()
+        assert repr(Sequences.of(X)) == "<30 sequences of 6 to 14 frames, 2 coefficients each>"
+        assert repr(Items("abc")) == "<3 items>"
 
     def test_a_model_of_a_table_refuses_items(self):
         X, y = histograms()

@@ -357,3 +357,33 @@ def test_a_kernel_of_ones_own_needs_two_methods(points):
     np.testing.assert_allclose(Cauchy()(X, Z), 1 / (1 + distances), rtol=1e-12)
     with pytest.raises(NotImplementedError, match="cauchy kernel has no width"):
         Cauchy().width_unit(distances)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("d_other", [0, 3])
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_manhattan_distances_of_two_valued_columns(dtype, d_other, share):
+    """One product instead of a walk through the columns, also for rows with other values and for constant columns."""
+    random = np.random.default_rng(0)
+    two = random.choice([-0.3, 0.8], size=(30, 20), p=[1 - share, share])
+    Z = np.hstack([two, random.standard_normal((30, d_other))]).astype(dtype)
+    Z[:, 4] = -0.3
+    X = np.vstack([Z[:10], random.standard_normal((15, 20 + d_other))]).astype(dtype)
+    expected = np.abs(X[:, None].astype(np.float64) - Z).sum(axis=2)
+    found = Laplacian(width=2.0).pairs(X, Z)
+    np.testing.assert_allclose(found, expected, atol=1e-12 if dtype == np.float64 else 1e-5)
+    assert (np.diag(Laplacian(width=2.0).gram(Z)) == 1.0).all()
+
+
+def test_sensitivity_to_two_valued_columns():
+    random = np.random.default_rng(0)
+    X, Z = (random.choice([0.0, 0.7], size=(n, 6), p=[0.8, 0.2]) for n in (12, 9))
+    X[:, 1], Z[:, 1] = 0.0, 0.0  # a constant
+    X[:, 2], Z[:, 2] = 0.7, 0.0  # points of one value, rows of the other
+    Z[:, 3] = np.where(random.random(9) < 0.8, 0.7, 0.0)
+    X[:, 4] = random.standard_normal(12)
+    coef = random.standard_normal((9, 2))
+    kernel = Laplacian(width=1.5)
+    features = kernel(X, Z) / 1.5
+    expected = [np.sum(((features * np.sign(X[:, [j]] - Z[:, j])) @ coef) ** 2) / 12 for j in range(6)]
+    np.testing.assert_allclose(kernel.sensitivity(X, Z, coef), expected, atol=1e-12)

@@ -256,14 +256,15 @@ def test_rows_of_weight_zero_get_the_models_own_scores(problem):
 def test_multilabel_is_one_factorisation_and_equals_two_class_fits():
     X, Y = make_multilabel_classification(80, 5, n_classes=4, random_state=0)
     args = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-3, "centers": "all", "random_state": 0}
-    for link in ("clip", "softmax"):
+    for link in ("clip", "clip-parameters", "softmax"):
         tags = LSPC(**args, link=link).fit(X, Y)
         proba = tags.predict_proba(X)
         assert proba.shape == Y.shape
         assert np.array_equal(tags.predict(X), (proba > 0.5).astype(int))
         for j in range(Y.shape[1]):
             one = LSPC(**args, link=link).fit(X, Y[:, j])
-            assert np.allclose(proba[:, j], one.predict_proba(X)[:, 1], atol=1e-5)
+            # the links are fitted by different methods, each as far as it goes
+            assert np.allclose(proba[:, j], one.predict_proba(X)[:, 1], atol=2e-4 if link == "softmax" else 1e-9)
 
 
 def test_singular_systems_stay_finite_and_say_so(problem):

@@ -125,6 +125,15 @@ def test_tags(model, tmp_path):
     assert_same(model, there_and_back(model, tmp_path), TAGGED)
 
 
+def test_missing_tags(tmp_path):
+    some = np.where(np.random.default_rng(0).random(TAGS.shape) < 0.2, np.nan, TAGS)
+    for model in (LSPC(**GIVEN), LSPC(**GIVEN, link="clip-parameters"), LSPC(**GIVEN, link="none")):
+        model.fit(TAGGED, some)
+        assert_same(model, there_and_back(model, tmp_path), TAGGED)
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
 def test_sparse_rows(tmp_path):
     rows = sparse.csr_array(np.where(np.abs(X) > 2, X, 0.0))
     model = LSPC(**GIVEN).fit(rows, Y)
@@ -348,6 +357,32 @@ def test_shared_arrays_are_stored_once(tmp_path):
     assert model.centers_ is model.basis_.centers
     again = there_and_back(model, tmp_path)
     assert again.centers_ is again.basis_.centers
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.broadcast_to(3, 4),
+        np.arange(12.0).reshape(3, 4)[:, ::2],
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        np.arange(5)[::-1],
+        np.array(2.5),
+        np.empty((0, 3), np.float32),
+        np.array([["é", "€😀"]]),
+        np.array(["2020-01-01", "NaT"], dtype="M8[s]"),
+        np.array([1.5, np.nan], dtype=">f8"),
+        np.array([[1, None], ["a", np.float32(2)]], dtype=object),
+        np.array([b"ab", b"c"]),
+    ],
+    ids=range(11),
+)
+def test_arrays_of_all_kinds(array, tmp_path):
+    """Wherever they lie in memory; whole numbers, text and dates too."""
+    again = there_and_back(LSPC(class_weight={"a": array}), tmp_path).class_weight["a"]
+    assert (
+        again.dtype == array.dtype and again.shape == array.shape and again.tolist().__repr__() == repr(array.tolist())
+    )
+    assert again.flags.f_contiguous or not array.flags.f_contiguous  # sums of partial_fit grow in place in this order
 
 
 def test_everything_public_is_on_the_list():

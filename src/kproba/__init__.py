@@ -30,6 +30,7 @@ from .kernels import (
 from .persist import load, save
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
+from .sequence_features import SequenceFeatures
 from .writing import write_probabilities
 
 __version__ = "0.1.0"
@@ -57,6 +58,7 @@ __all__ = [
     "ModelFileWarning",
     "PictureDescriptors",
     "Polynomial",
+    "SequenceFeatures",
     "Sequences",
     "Spectrum",
     "SurfaceKernelClassifier",

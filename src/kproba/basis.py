@@ -202,7 +202,7 @@ def class_centers(rows: Rows, kernel: Kernel, per_class: int | None = None, seed
     """Every class's own distinct rows (2010 Eq. 7), or at most ``per_class`` of them (Sec. 4)."""
     chosen, owner = [], []
     for y in range(rows.n_classes):
-        inside = np.flatnonzero(rows.labels[:, y] if rows.is_multilabel else rows.labels == y)
+        inside = np.flatnonzero(rows.labels[:, y] == 1 if rows.is_multilabel else rows.labels == y)
         first = inside[distinct(rows.keys[inside])[0]]
         own = first if per_class is None else _smallest(rows.keys[first], per_class, seed, first)
         chosen.append(own)

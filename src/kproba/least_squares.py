@@ -162,7 +162,8 @@ class LeastSquares:
         owner = self.basis.owner
         if owner is None:
             return [System(None, [Group(columns)])]
-        own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner)]
+        # the centres of tags that are missing here (below zero) serve the constant alone
+        own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner[owner >= 0])]
         constant = [System(None, [Group(columns[[-1]])])] if self.rows.is_multilabel else []
         return own + constant
 
@@ -178,6 +179,12 @@ class LeastSquares:
             and not self.clip_parameters
             and self.solver in ("auto", "cg")
         )
+
+    @property
+    def n_scores(self) -> int:
+        """Columns of coefficients and scores: rounding sets every tag's constant apart, see ``_finish``."""
+        apart = self.clip_parameters and self.rows.is_multilabel
+        return 2 * self.rows.n_classes if apart else self.rows.n_targets
 
     @property
     def rows_for_ridge(self) -> int | None:
@@ -270,7 +277,7 @@ class LeastSquares:
         """Leave-one-out scores of every ridge in one pass over the rows."""
         if isinstance(self.basis, DeviceBasis):
             return self._device_loo(self.basis, rows, factors, coefs)
-        out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
+        out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
         for batch, phi in self._featured(rows):
             targets = self._turn(batch.targets)
             projected = [path.project(system.of_centers(phi)) for path, system in zip(paths, self.systems)]
@@ -309,15 +316,29 @@ class LeastSquares:
         Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``; rounding is
         not linear, so each row has to meet its own coefficients.
         """
-        scores = np.zeros_like(pull)
+        moves: dict[int, tuple[Any, np.ndarray]] = {}
         for system, of_groups in zip(self.systems, factors):
-            block, own = system.of_centers(phi), slice(None) if system.centers is None else system.centers
+            own = slice(None) if system.centers is None else system.centers
             for group, factor in zip(system.groups, of_groups):
-                moved = factor.solve(block.T.astype(np.float64))
-                for column in group.columns:
-                    without = np.maximum(coef[own, column, None] - moved * pull[:, column], 0.0)
-                    scores[:, column] = np.einsum("ij,ji->i", block, without)
-        return scores
+                moved = factor.solve(system.of_centers(phi).T.astype(np.float64))
+                moves |= {int(column): (own, moved) for column in group.columns}
+
+        def without(column: int) -> np.ndarray:
+            """The coefficients (b, m) of a column, for each row its own."""
+            theta = np.repeat(coef[:, [column]], len(phi), axis=1)
+            if column in moves:
+                own, moved = moves[column]
+                theta[own] -= moved * pull[:, column]
+            return theta
+
+        def rounded(theta: np.ndarray) -> np.ndarray:
+            return np.einsum("ij,ji->i", phi, np.maximum(theta, 0.0))
+
+        if not self.rows.is_multilabel:
+            return np.column_stack([rounded(without(column)) for column in range(coef.shape[1])])
+        tags, constant = range(self.rows.n_classes), without(self.rows.n_classes)
+        scores = np.column_stack([rounded(without(tag)) for tag in tags])
+        return np.hstack([scores, scores + np.column_stack([rounded(constant - without(tag)) for tag in tags])])
 
     @cached_property
     def _dual(self) -> Dual | PackedDual | DeviceDual | IterativeDual:
@@ -340,9 +361,17 @@ class LeastSquares:
             yield Solution(ridge, loo if loo_rows is None else loo[loo_rows], at.coef)
 
     def _finish(self, coef: np.ndarray) -> np.ndarray:
-        """Coefficients as the model uses them: turned back, and rounded up to zero if asked for (2011 Eq. 4)."""
+        """Coefficients as the model uses them: turned back, and rounded up to zero if asked for (2011 Eq. 4).
+
+        Those of a tag and of not-tag are rounded, as those of two classes are: their sum is a constant for each tag.
+        """
         coef = self._turn_back(coef)
-        return np.maximum(coef, 0.0) if self.clip_parameters else coef
+        if not self.clip_parameters:
+            return coef
+        if not self.rows.is_multilabel:
+            return np.maximum(coef, 0.0)
+        tags = np.maximum(coef[:, :-1], 0.0)
+        return np.hstack([tags, tags + np.maximum(coef[:, -1:] - coef[:, :-1], 0.0)])
 
     def _turn(self, targets: np.ndarray) -> np.ndarray:
         return targets if self.similarity is None else targets @ self.similarity.vectors

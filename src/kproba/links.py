@@ -116,40 +116,80 @@ class CalibratedSoftmax:
 
 @dataclass(frozen=True)
 class PerTag:
-    """One two-class link a tag. Scores (n, L + 1): the tags', then the constant's, which is tag plus not-tag."""
+    """A two-class link for every tag. Scores (n, L + G): the tags', then the constants', which are tag plus not-tag.
 
-    links: tuple
+    ``constant`` (L,) is the column of the constant that goes with each tag.
+    """
 
-    def _pairs(self, scores):
-        constant = scores[:, -1]
-        for link, tag in zip(self.links, scores[:, :-1].T):
-            yield link, np.column_stack([constant - tag, tag])
+    link: Clip | Ratio
+    constant: np.ndarray
+
+    def _each(self, function, scores: np.ndarray) -> np.ndarray:
+        tags = scores[:, : len(self.constant)]
+        pairs = np.stack([scores[:, self.constant] - tags, tags], axis=2)
+        return function(pairs.reshape(-1, 2)).reshape(pairs.shape)
 
     def decision(self, scores: np.ndarray) -> np.ndarray:
         """Positive where a tag is more likely than not."""
-        return np.column_stack([np.diff(link.decision(pair), axis=1)[:, 0] for link, pair in self._pairs(scores)])
+        return np.diff(self._each(self.link.decision, scores), axis=2)[:, :, 0]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """The probability of each tag (n, L)."""
-        return np.column_stack([link.probabilities(pair)[:, 1] for link, pair in self._pairs(scores)])
+        assert isinstance(self.link, Clip)
+        return self._each(self.link.probabilities, scores)[:, :, 1]
+
+
+@dataclass(frozen=True)
+class CalibratedTags:
+    """The calibrated softmax of every tag against "not this tag", all tags at once.
+
+    ``prior`` and ``sharpness`` are (L,); ``slope`` and ``span`` (2, L): of not-tag and tag, and the smallest and the
+    largest q; ``offset`` (L,) is that of the log-odds. ``constant`` (L,) is each tag's column of the constants.
+    """
+
+    prior: np.ndarray
+    slope: np.ndarray
+    sharpness: np.ndarray
+    offset: np.ndarray
+    span: np.ndarray
+    constant: np.ndarray
+
+    def decision(self, scores: np.ndarray) -> np.ndarray:
+        """Log-odds of the tags (n, L)."""
+        g = np.clip(scores[:, self.constant], 0.0, 1.0)
+        q = complete_tags(scores, self.prior, self.constant)
+        # not-tag is completed to 1 − q, and both are held within the same span
+        pairs = (np.clip(1.0 - q, *self.span), 1.0 - self.prior), (np.clip(q, *self.span), self.prior)
+        rises = [log_softplus(self.sharpness * x) - log_softplus(self.sharpness * prior) for x, prior in pairs]
+        odds = self.slope[1] * rises[1] - self.slope[0] * rises[0] + g * self.offset
+        return odds + np.log(self.prior / (1.0 - self.prior))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """The probability of each tag (n, L)."""
+        return expit(self.decision(scores))
 
 
 def in_blocks(function, scores: np.ndarray, n_rows: int = 4096) -> np.ndarray:
     """``function`` of scores, some rows at a time: a link needs several temporaries of the size of its input."""
+    n_rows = min(n_rows, max(16, TAG_CELLS // max(1, scores.shape[1])))
     if len(scores) <= n_rows:
         return function(scores)
     return np.concatenate([function(scores[start : start + n_rows]) for start in range(0, len(scores), n_rows)])
 
 
-def complete_by_prior(scores: np.ndarray, prior: np.ndarray, multilabel: bool = False) -> np.ndarray:
-    """q = S + (1 − g)π: scores completed by the prior. Rows of classes then sum to one."""
-    g = scores[:, -1:] if multilabel else scores.sum(axis=1, keepdims=True)
-    return (scores[:, :-1] if multilabel else scores) + (1.0 - g) * prior
+def complete_by_prior(scores: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """q = S + (1 − g)π: scores completed by the prior. Rows then sum to one."""
+    return scores + (1.0 - scores.sum(axis=1, keepdims=True)) * prior
+
+
+def complete_tags(scores: np.ndarray, prior: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """The same for tags (n, L): g is the constant's score, and not-tag is completed to 1 − q."""
+    return scores[:, : len(prior)] + (1.0 - scores[:, constant]) * prior
 
 
 def positive_prior(rows: Rows) -> np.ndarray:
     """The prior, kept half a row away from zero (and, for tags, from one) where its logarithm would be infinite."""
-    edge = 0.5 / (rows.total_weight + 1.0)
+    edge = 0.5 / ((rows.tag_weight if rows.is_multilabel else rows.total_weight) + 1.0)
     return np.clip(rows.prior, edge, 1.0 - edge)
 
 
@@ -177,6 +217,8 @@ def _log_softplus_slope(z: np.ndarray) -> np.ndarray:
 
 #: The link is fitted on at most this many rows, and about this many rows times classes: its parameters are few.
 LINK_ROWS, LINK_CELLS = 20_000, 100_000
+#: Rows times tags whose links are fitted together, and rows times columns that a link is applied to at a time.
+TAG_CELLS = 1 << 16
 
 
 def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
@@ -184,7 +226,11 @@ def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
     if name in CALIBRATED:
         return _fit_tags(held_out, rows) if rows.is_multilabel else _fit_classes(held_out, rows)
     plain = Ratio() if name == "none" else Clip()
-    return PerTag((plain,) * rows.n_classes) if rows.is_multilabel else plain
+    if not rows.is_multilabel:
+        return plain
+    # where coefficients are rounded, every tag has a constant of its own
+    apart = rows.n_classes + np.arange(rows.n_classes)
+    return PerTag(plain, apart if name == "clip-parameters" else rows.constant)
 
 
 def _fit_classes(held_out, rows: Rows) -> CalibratedSoftmax:
@@ -193,13 +239,17 @@ def _fit_classes(held_out, rows: Rows) -> CalibratedSoftmax:
     return SoftmaxFit(held_out[some], rows.targets(some), rows.weight[some], positive_prior(rows)).run()
 
 
-def _fit_tags(held_out, rows: Rows) -> PerTag:
-    links, constant = [], held_out[:, -1]
-    for tag, prior in enumerate(positive_prior(rows)):
-        scores = np.column_stack([constant - held_out[:, tag], held_out[:, tag]])
-        targets = np.column_stack([1.0 - rows.labels[:, tag], rows.labels[:, tag]])
-        links.append(SoftmaxFit(scores, targets, rows.weight, np.array([1.0 - prior, prior])).run())
-    return PerTag(tuple(links))
+def _fit_tags(held_out, rows: Rows) -> CalibratedTags:
+    """Tags are fitted some at a time: few enough that what a step needs of all rows stays in a core's cache."""
+    prior, width = positive_prior(rows), max(1, TAG_CELLS // len(rows))
+    found = []
+    for tags in (np.arange(start, min(start + width, len(prior))) for start in range(0, len(prior), width)):
+        known = 1.0 if rows.known is None else rows.known[:, tags]
+        weight = rows.weight[:, None] * known * np.ones(len(tags))
+        columns = held_out[:, tags], held_out[:, rows.constant[tags]]
+        found.append(TagsFit(*columns, rows.filled_labels[:, tags], weight, prior[tags]).run())
+    slope, sharpness, offset, span = (np.concatenate(parts, axis=-1) for parts in zip(*found))
+    return CalibratedTags(prior, slope, sharpness, offset, span, rows.constant)
 
 
 class SoftmaxFit:
@@ -261,3 +311,114 @@ class SoftmaxFit:
         value += held @ [away**2, delta @ delta, offset @ offset]
         parts = [[by_slope.sum(), by_sharpness + 2 * held[0] * away], by_slope + 2 * held[1] * delta]
         return float(value), np.concatenate([*parts, by_offset + 2 * held[2] * offset])
+
+
+class TagsFit:
+    """The loss of :class:`SoftmaxFit` for many tags at once, each with its own minimum.
+
+    Of two classes only the log-odds matter. There the best a, δ and o of given slopes e^(m−e) and e^(m+e) and a given
+    offset d of the log-odds are m, ∓e and ∓d/2, which leaves x = (m, log κ, e, d) for every tag. Damped Newton steps
+    with the expected curvature reach the minimum; a parameter stays at a bound that it is pushed against.
+    """
+
+    start = (*SoftmaxFit.start, 0.0, 0.0)
+    bounds = np.array([*SoftmaxFit.bounds[:3], (2 * SoftmaxFit.bounds[3][0], 2 * SoftmaxFit.bounds[3][1])]).T[
+        :, :, None
+    ]
+    most_steps, promised, damping = 60, 1e-10, 0.1
+
+    def __init__(self, tag, constant, labels, weight, prior):
+        # a row a tag: sums go along memory
+        tag, constant, labels, weight = (np.ascontiguousarray(part.T) for part in (tag, constant, labels, weight))
+        tag, constant = (np.clip(part, -1e3, 1e3) for part in (tag, constant))
+        self.prior, self.total = prior, np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
+        self.g = np.clip(constant, 0.0, 1.0)
+        self.q = tag + (1.0 - constant) * prior[:, None]
+        drawn = (1.0 / (self.total + 1.0))[:, None]
+        self.targets = (1.0 - drawn) * labels + drawn * prior[:, None]
+        self.share = weight / self.total[:, None]
+        penalties = SoftmaxFit.sharpness_penalty, 2.0 * SoftmaxFit.slope_penalty, 0.5 * SoftmaxFit.offset_penalty
+        self.held = np.stack([np.zeros_like(self.total), *(each / self.total for each in penalties)])
+
+    def run(self) -> tuple[np.ndarray, ...]:
+        """Slopes (2, L), sharpness (L,), offset (L,) and span (2, L)."""
+        x = self._minimum()
+        known, less = self.share > 0, np.minimum(self.prior, 1.0 - self.prior)
+        smallest, largest = np.minimum(self.q, 1.0 - self.q), np.maximum(self.q, 1.0 - self.q)
+        low = np.minimum(smallest.min(axis=1, where=known, initial=0.5), less)
+        high = np.maximum(largest.max(axis=1, where=known, initial=0.5), 1.0 - less)
+        return np.exp([x[0] - x[2], x[0] + x[2]]), np.exp(x[1]), x[3], np.stack([low, high])
+
+    def _minimum(self) -> np.ndarray:
+        n_tags = len(self.prior)
+        x, damping = np.tile(np.array(self.start)[:, None], n_tags), np.full(n_tags, self.damping)
+        best, todo = np.full((4, n_tags), np.nan), np.arange(n_tags)
+        value, gradient, curvature = self.loss(x, todo)
+        for _ in range(self.most_steps):
+            step = _bounded_step(gradient, curvature, damping, x, self.bounds)
+            tried = np.clip(x + step, *self.bounds)
+            found = self.loss(tried, todo)
+            better = found[0] <= value
+            gain = -np.einsum("it,it->t", gradient, tried - x)
+            x[:, better], damping = tried[:, better], np.where(better, 0.2 * damping, 10.0 * damping)
+            for old, new in zip((value, gradient, curvature), found):
+                old[..., better] = new[..., better]
+            more = (np.abs(gain) > self.promised) & (damping < 1e8)
+            best[:, todo[~more]] = x[:, ~more]
+            todo, x, damping, value = todo[more], x[:, more], damping[more], value[more]
+            gradient, curvature = gradient[..., more], curvature[..., more]
+            if not len(todo):
+                break
+        best[:, todo] = x
+        return best
+
+    def loss(self, x: np.ndarray, tags) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Penalised mean log-loss (t,) of some tags at x (4, t), its gradient and its expected curvature (4, 4, t)."""
+        q, share, g, targets = self.q[tags], self.share[tags], self.g[tags], self.targets[tags]
+        low, high, kappa = (np.exp(each)[:, None] for each in (x[0] - x[2], x[0] + x[2], x[1]))
+        prior = self.prior[tags][:, None]
+        up, up_turn = _rise(kappa, q, prior)
+        down, down_turn = _rise(kappa, 1.0 - q, 1.0 - prior)
+        up, down = high * up, low * down
+        difference = up - down
+        odds = difference + g * x[3][:, None] + np.log(prior / (1.0 - prior))
+        slopes = difference, high * up_turn - low * down_turn, up + down, g  # ∂odds/∂x
+        small = np.exp(-np.abs(odds))
+        p = np.where(odds > 0, 1.0, small) / (1.0 + small)
+        value = np.einsum("ti,ti->t", share, np.maximum(odds, 0.0) + np.log(1.0 + small) - targets * odds)
+        residual, bend = share * (p - targets), share * p * (1.0 - p)
+        gradient = np.stack([np.einsum("ti,ti->t", residual, slope) for slope in slopes])
+        curvature = np.empty((4, 4, len(q)))
+        for i, slope in enumerate(slopes):
+            weighted = bend * slope
+            for j in range(i + 1):
+                curvature[i, j] = curvature[j, i] = np.einsum("ti,ti->t", weighted, slopes[j])
+        held, away = self.held[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]
+        np.einsum("iit->it", curvature)[:] += 2.0 * held
+        return value + (held * away**2).sum(axis=0), gradient + 2.0 * held * away, curvature
+
+
+def _rise(kappa: np.ndarray, q: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """ψ(q) − ψ(π), and its derivative by log κ."""
+    value, slope = _log_softplus_and_slope(kappa * q)
+    value_there, slope_there = _log_softplus_and_slope(kappa * prior)
+    return value - value_there, slope - slope_there
+
+
+def _log_softplus_and_slope(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both functions of one exponential; ``log_softplus`` and ``_log_softplus_slope`` have them one by one."""
+    bounded = np.maximum(z, -30.0)
+    small = np.exp(-np.abs(bounded))
+    softplus = np.maximum(bounded, 0.0) + np.log1p(small)
+    slope = bounded * np.where(bounded > 0, 1.0, small) / ((1.0 + small) * softplus)
+    return np.where(z < -30.0, z, np.log(softplus)), np.where(z < -30.0, z, slope)
+
+
+def _bounded_step(gradient, curvature, damping, x, bounds) -> np.ndarray:
+    """The damped Newton step (4, t) of parameters that are not pushed against their bounds."""
+    is_free = ~(((x <= bounds[0]) & (gradient > 0)) | ((x >= bounds[1]) & (gradient < 0)))
+    H = np.moveaxis(curvature * is_free[:, None] * is_free[None], 2, 0)
+    diagonal = np.einsum("tii->ti", H)
+    diagonal += damping[:, None] * (diagonal + 1e-3 * diagonal.max(axis=1, keepdims=True)) + 1e-300
+    diagonal[~is_free.T] = 1.0
+    return -np.linalg.solve(H, (gradient * is_free).T[:, :, None])[:, :, 0].T

@@ -91,7 +91,10 @@ class Multinomial:
 
 @dataclass(frozen=True)
 class Tags:
-    """Two-class losses side by side: tag l has log-odds √2·U_l, which is what two classes have in one column."""
+    """Two-class losses side by side: tag l has log-odds √2·U_l, which is what two classes have in one column.
+
+    A missing label (NaN) has no loss: there P is zero as the label is taken to be, and every derivative vanishes.
+    """
 
     n_columns: int
 
@@ -107,12 +110,15 @@ class Tags:
 
     def evaluate(self, U, labels, weight) -> tuple[float, np.ndarray]:
         """The loss, and the probabilities (n, L) of the tags."""
-        odds = self.scores(U)
-        loss = np.logaddexp(0.0, odds) - labels * odds
-        return float(weight @ loss.sum(axis=1)), expit(odds)
+        odds, missing = self.scores(U), np.isnan(labels)
+        loss, P = np.logaddexp(0.0, odds) - labels * odds, expit(odds)
+        if missing.any():
+            loss[missing] = P[missing] = 0.0
+        return float(weight @ loss.sum(axis=1)), P
 
     def residual(self, P, labels) -> np.ndarray:
-        return self._root * (P - labels)
+        residual = self._root * (P - labels)
+        return np.nan_to_num(residual, copy=False, nan=0.0)
 
     def bend(self, P, V) -> np.ndarray:
         return 2.0 * P * (1.0 - P) * V

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from .data.labels import check_weights
+from .data.labels import check_weights, tag_values
+
+#: Tags that a report prints; ``columns`` has all of them.
+PRINTED = 20
 
 
 def _checked(y_true, proba, labels):
@@ -126,3 +131,187 @@ def _bin_numbers(confidence, weight, n_bins, strategy):
     else:
         raise ValueError(f"strategy={strategy!r} is not known; use 'quantile' or 'uniform'.")
     return np.clip((place * n_bins).astype(int), 0, n_bins - 1)
+
+
+class TagAverage(NamedTuple):
+    """A mean over tags, or over all labels at once."""
+
+    auc: float
+    average_precision: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class TagReport:
+    """How well probabilities tell each tag: arrays with one entry a tag, and their averages.
+
+    ``n`` is the number of rows that have a value for the tag, and ``prevalence`` the share of them that has the tag.
+    ``auc`` is NaN where the rows do not have both values, ``average_precision`` where none has the tag. ``macro`` is
+    the mean over the tags where a figure is defined, ``n_defined`` the number of tags with both values, ``weighted``
+    the mean by how often tags occur, and ``micro`` the figure of all labels of all tags taken as one.
+    """
+
+    name: np.ndarray
+    n: np.ndarray
+    prevalence: np.ndarray
+    auc: np.ndarray
+    average_precision: np.ndarray
+    log_loss: np.ndarray
+    macro: TagAverage
+    micro: TagAverage
+    weighted: TagAverage
+    n_defined: int
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The arrays by name, as a frame takes them."""
+        names = ("name", "n", "prevalence", "auc", "average_precision", "log_loss")
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        head = ["tag", "n", "prevalence", "auc", "average precision", "log-loss"]
+        each = list(zip(*self.columns().values()))
+        lines = [[str(tag), str(n), *(f"{value:.3f}" for value in rest)] for tag, n, *rest in each[:PRINTED]]
+        if len(each) > PRINTED:
+            lines.append([f"and {len(each) - PRINTED} more", *[""] * 5])
+        for kind in ("macro", "micro", "weighted"):
+            lines.append([kind, "", "", *(f"{value:.3f}" for value in getattr(self, kind))])
+        widths = [max(map(len, column)) for column in zip(head, *lines)]
+        texts = ([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in [head, *lines])
+        return "\n".join("  ".join(text).rstrip() for text in texts)
+
+
+def tag_report(y_true, proba, *, names=None, sample_weight=None) -> TagReport:
+    """AUC, average precision and log-loss of each tag and on average; missing tags (NaN) are left out.
+
+    Parameters
+    ----------
+    y_true : matrix (n, n_tags) of 0, 1 and missing values
+    proba : array (n, n_tags), such as ``predict_proba`` gives, or ``loo_proba_``
+    names : sequence of tag names, optional; the columns of a frame by default
+    sample_weight : array (n,), optional
+
+    >>> proba = [[0.9, 0.2], [0.4, 0.5], [0.3, 0.8]]
+    >>> report = tag_report([[1, 0], [0, None], [1, 1]], proba, names=["sun", "sea"])
+    >>> report.auc, report.n, round(report.macro.auc, 2)
+    (array([0.5, 1. ]), array([3, 2]), 0.75)
+    >>> print(report)
+    tag       n  prevalence    auc  average precision  log-loss
+    sun       3       0.667  0.500              0.833     0.607
+    sea       2       0.500  1.000              1.000     0.223
+    macro                    0.750              0.917     0.415
+    micro                    0.833              0.917     0.453
+    weighted                 0.667              0.889     0.479
+    """
+    names, labels, proba = _checked_tags(y_true, proba, names)
+    weight = np.where(np.isnan(labels), 0.0, check_weights(sample_weight, len(labels))[:, None])
+    figures = np.array([_tag_figures(*columns) for columns in zip(labels.T, proba.T, weight.T)]).reshape(-1, 3)
+    mass, positive = weight.sum(axis=0), (weight * (labels == 1)).sum(axis=0)
+    prevalence = np.divide(positive, mass, out=np.full_like(mass, np.nan), where=mass > 0)
+    auc, precision, loss = figures.T
+    return TagReport(
+        name=names,
+        n=(weight > 0).sum(axis=0),
+        prevalence=prevalence,
+        auc=auc,
+        average_precision=precision,
+        log_loss=loss,
+        macro=TagAverage(*(_mean(column, mass > 0) for column in figures.T)),
+        micro=TagAverage(*_tag_figures(labels.ravel(), proba.ravel(), weight.ravel())),
+        weighted=TagAverage(*(_mean(column, positive) for column in figures.T)),
+        n_defined=int(np.count_nonzero(~np.isnan(auc))),
+    )
+
+
+def tag_thresholds(y_true, proba, *, maximize="f1", sample_weight=None) -> np.ndarray:
+    """For each tag the threshold t that is best for ``proba >= t``; missing tags (NaN) are left out.
+
+    Give probabilities of rows that the model was not fitted on, such as ``loo_proba_``. Thresholds lie half way between
+    neighbouring probabilities; of those that are equally good the one nearest to one half is taken. A tag of which
+    there are not both values gets one half.
+
+    Parameters
+    ----------
+    y_true : matrix (n, n_tags) of 0, 1 and missing values
+    proba : array (n, n_tags)
+    maximize : {"f1", "accuracy", "youden"}, default="f1"
+        2·TP/(2·TP + FP + FN), the share of right decisions, or the rate of true minus that of false positives.
+    sample_weight : array (n,), optional
+
+    >>> tag_thresholds([[1, 0], [0, 0], [1, 1], [0, None]], [[0.3, 0.1], [0.1, 0.2], [0.7, 0.8], [0.2, 0.9]])
+    array([0.25, 0.5 ])
+    """
+    if maximize not in _GAINS:
+        raise ValueError(f"maximize={maximize!r} is not known; use one of {', '.join(map(repr, _GAINS))}.")
+    _, labels, proba = _checked_tags(y_true, proba, None)
+    weight = np.where(np.isnan(labels), 0.0, check_weights(sample_weight, len(labels))[:, None])
+    return np.array([_threshold(*columns, _GAINS[maximize]) for columns in zip(labels.T, proba.T, weight.T)])
+
+
+def _checked_tags(y_true, proba, names):
+    tags = getattr(y_true, "columns", None) if names is None else names
+    proba = check_array(proba, dtype=np.float64, input_name="proba")
+    values = y_true.toarray() if sparse.issparse(y_true) else np.asarray(y_true)
+    if values.shape != proba.shape:
+        raise ValueError(f"y_true has shape {values.shape} and proba {proba.shape}; both need one column a tag.")
+    if proba.min(initial=0.0) < 0 or proba.max(initial=1.0) > 1:
+        raise ValueError("proba has values outside [0, 1]; give the probability of each tag.")
+    if names is not None and len(names) != proba.shape[1]:
+        raise ValueError(f"names has {len(names)} entries, but there are {proba.shape[1]} tags.")
+    names = np.arange(proba.shape[1]) if tags is None else np.asarray(tags)
+    return names, tag_values(values, names, "y_true"), proba
+
+
+def _mean(values: np.ndarray, weight: np.ndarray) -> float:
+    """The weighted mean of what is defined."""
+    defined = ~np.isnan(values) & (weight > 0)
+    return float(np.average(values[defined], weights=weight[defined])) if defined.any() else np.nan
+
+
+def _tag_figures(labels, proba, weight) -> tuple[float, float, float]:
+    """AUC, average precision and log-loss of one tag."""
+    labels, proba, weight = (part[weight > 0] for part in (labels, proba, weight))
+    if not len(labels):
+        return np.nan, np.nan, np.nan
+    clipped = np.clip(proba, _EPS, 1.0 - _EPS)
+    loss = -np.average(np.where(labels == 1, np.log(clipped), np.log1p(-clipped)), weights=weight)
+    _, hits, misses = _cuts(labels, proba, weight)
+    auc = precision = np.nan
+    if hits[-1] > 0:
+        precision = np.diff(hits) @ (hits[1:] / (hits[1:] + misses[1:])) / hits[-1]
+    if hits[-1] > 0 and misses[-1] > 0:
+        auc = np.diff(misses) @ (hits[1:] + hits[:-1]) / (2.0 * hits[-1] * misses[-1])
+    return float(auc), float(precision), float(loss)
+
+
+def _cuts(labels, proba, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Different probabilities from large to small, and the weight of rows with and without the tag above each cut.
+
+    The first cut lies above all of them, so there is one more.
+    """
+    order = np.argsort(-proba, kind="stable")
+    proba, labels, weight = proba[order], labels[order], weight[order]
+    last = np.flatnonzero(np.append(np.diff(proba) != 0, True))  # of every run of equal ones
+    hits, misses = (np.append(0.0, np.cumsum(part)[last]) for part in (weight * labels, weight * (1.0 - labels)))
+    return proba[last], hits, misses
+
+
+def _threshold(labels, proba, weight, gain) -> float:
+    labels, proba, weight = (part[weight > 0] for part in (labels, proba, weight))
+    if len(np.unique(labels)) != 2:
+        return 0.5
+    values, hits, misses = _cuts(labels, proba, weight)
+    ends = np.concatenate([[1.0 if values[0] < 1 else 1.0 + 2.0 * _EPS], values, [0.0]])
+    cuts = 0.5 * (ends[:-1] + ends[1:])
+    cuts = np.where(cuts > ends[1:], cuts, ends[:-1])  # no number lies between neighbours
+    gains = gain(hits, misses, hits[-1], misses[-1])
+    level = gains >= gains.max() - 1e-12 * np.abs(gains).max()
+    return float(min(cuts[level], key=lambda cut: abs(cut - 0.5)))
+
+
+#: Of the weight of true and false positives at every cut, and of all rows with and without the tag.
+_GAINS = {
+    "f1": lambda hits, misses, positive, negative: 2.0 * hits / (hits + misses + positive),
+    "accuracy": lambda hits, misses, positive, negative: (hits + negative - misses) / (positive + negative),
+    "youden": lambda hits, misses, positive, negative: hits / positive - misses / negative,
+}
+_EPS = np.finfo(np.float64).eps

@@ -37,6 +37,8 @@ SURVIVORS = 3
 NEIGHBOURS = (0.7, 1.4)
 #: Losses that differ by less than this share are level.
 LEVEL = 0.01
+#: Kernels and widths are compared by no more tags than these, the ones that occur most evenly.
+SEARCH_TAGS = 128
 #: Steps of column relevance, each kept only if it lowers the leave-one-out loss.
 RELEVANCE_STEPS = 2
 #: Rows at which the derivatives for the relevance are taken.
@@ -295,11 +297,19 @@ def subsample(rows: Rows, size: int, seed: int) -> Rows:
     return rows if rows.n_distinct <= size else rows.take(with_copies(rows, sample_rows(rows, size, seed)))
 
 
+def telling_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:
+    """The rows with the tags whose share is nearest to one half; rare ones have little say in the mean loss."""
+    if not rows.is_multilabel or rows.n_classes <= most:
+        return rows
+    return rows.with_tags(np.sort(np.argsort(np.abs(rows.prior - 0.5), kind="stable")[:most]))
+
+
 def judged_rows(rows: Rows, seed: int) -> np.ndarray | None:
-    """Which rows judge the ridge; None for all of them."""
-    if rows.n_distinct <= 2 * RIDGE_ROWS:
+    """Which rows judge the ridge; None for all of them. Of very many tags, each row brings as many labels."""
+    most = RIDGE_ROWS // 2 if rows.is_multilabel and rows.n_classes > SEARCH_TAGS else RIDGE_ROWS
+    if rows.n_distinct <= 2 * most:
         return None
-    return with_copies(rows, sample_rows(rows, RIDGE_ROWS, seed))
+    return with_copies(rows, sample_rows(rows, most, seed))
 
 
 def width_candidates(kernels: Sequence[Kernel], width, rows: Rows, seed: int) -> list[Kernel]:

@@ -17,7 +17,7 @@ from .basis import sample_rows
 from .data.hashing import distinct, ranking
 from .data.rows import Rows
 from .kernels import Kernel
-from .links import CALIBRATED, complete_by_prior, fit_link, log_softplus, positive_prior
+from .links import CALIBRATED, complete_by_prior, complete_tags, fit_link, log_softplus, positive_prior
 
 #: 2010 Sec. 3: multiples of the median distance, and ridges.
 WIDTHS_2010 = (1 / 10, 1 / 5, 1 / 2, 2 / 3, 1.0, 3 / 2, 2.0, 5.0, 10.0)
@@ -27,6 +27,8 @@ WIDTHS = (0.3, 0.6, 1.2, 2.5, 5.0)
 RIDGES = tuple(10.0**e for e in np.arange(-7.0, 0.5, 0.5))
 #: The median distance is taken over pairs of at most this many distinct rows.
 MEDIAN_ROWS = 500
+#: The losses of more labels of tags than this are computed in float32: their mean is as good, in half the time.
+LOW_PRECISION = 100_000
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,15 @@ class CalibratedLogLoss:
     calibrations = ((1.0, (3.0, 6.0, 12.0, 24.0), 0.0), (10.0, (1.0, 1.5, 2.5), 1.0))
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
-        losses = self._of_tags if rows.is_multilabel else self._of_classes
         prior = positive_prior(rows)
-        q = complete_by_prior(np.clip(scores, -1e3, 1e3), prior, rows.is_multilabel)
-        return float(min(rows.weight @ loss for loss in losses(q, prior, rows.labels)) / rows.total_weight)
+        if rows.is_multilabel:
+            dtype = np.float32 if scores.size > LOW_PRECISION else np.float64
+            prior, labels = prior.astype(dtype), rows.filled_labels.astype(dtype)
+            q = complete_tags(np.clip(scores.astype(dtype), -1e3, 1e3), prior, rows.constant)
+            return min(map(rows.mean_over_tags, self._of_tags(q, prior, labels)))
+        scores = np.clip(scores, -1e3, 1e3)
+        of_rows = self._of_classes(complete_by_prior(scores, prior), prior, rows.labels)
+        return float(min(rows.weight @ loss for loss in of_rows) / rows.total_weight)
 
     def _of_classes(self, q, prior, labels):
         own = np.arange(len(q)), labels
@@ -110,13 +117,22 @@ class CalibratedLogLoss:
                 yield np.log(np.exp(logits).sum(axis=1)) - logits[own]
 
     def _of_tags(self, q, prior, labels):
-        sign = 1.0 - 2.0 * labels
+        sign = 1 - 2 * labels
         for kappa, slopes, power in self.calibrations:
             rise = log_softplus(kappa * q) - log_softplus(kappa * (1.0 - q))
             rise -= log_softplus(kappa * prior) - log_softplus(kappa * (1.0 - prior))
             for slope in slopes:
                 odds = power * np.log(prior / (1.0 - prior)) + slope * rise
-                yield np.logaddexp(0.0, sign * odds).mean(axis=1)
+                yield _log_loss(sign * odds)
+
+
+def _log_loss(against: np.ndarray) -> np.ndarray:
+    """log(1 + eᶻ) in place, for log-odds z of what did not happen: half the time of NumPy's own logaddexp."""
+    small = np.exp(-np.abs(against))
+    small += 1.0
+    np.maximum(against, 0.0, out=against)
+    against += np.log(small, out=small)
+    return against
 
 
 class LogLoss:
@@ -124,9 +140,8 @@ class LogLoss:
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
         if rows.is_multilabel:
-            loss = (np.logaddexp(0.0, scores) - rows.labels * scores).mean(axis=1)
-        else:
-            loss = logsumexp(scores, axis=1) - scores[np.arange(len(scores)), rows.labels]
+            return rows.mean_over_tags(np.logaddexp(0.0, scores) - rows.filled_labels * scores)
+        loss = logsumexp(scores, axis=1) - scores[np.arange(len(scores)), rows.labels]
         return float(rows.weight @ loss / rows.total_weight)
 
 
@@ -141,8 +156,10 @@ class SquaredLoss:
         # scores estimate probabilities; less than this is what rounding left of zero, and rounding links would
         # normalise it into a decision
         scores = np.where(np.abs(scores) < 1e-12, 0.0, scores)
-        distance = np.square(self.output(scores) - targets).sum(axis=1)
-        return float(rows.weight @ distance / rows.total_weight)
+        distance = np.square(self.output(scores) - targets)
+        if rows.is_multilabel:
+            return rows.n_classes * rows.mean_over_tags(distance)
+        return float(rows.weight @ distance.sum(axis=1) / rows.total_weight)
 
 
 def loss_for_link(link: str, rows: Rows) -> Callable[[np.ndarray, Rows], float]:

@@ -19,6 +19,7 @@ from .basis import Basis
 from .data.rows import Rows
 from .exceptions import ConvergenceWarning
 from .least_squares import leave_one_out
+from .missing_tags import Part, parts_of
 from .moments import Moments
 from .progress import Progress
 from .search import Solution, cross_validate
@@ -92,11 +93,28 @@ class Surface:
 
     @cached_property
     def maximum(self) -> Maximum:
-        return maximise(self.losses(self.moments), self.settings)
+        if self.rows.group is None:
+            return maximise(self.losses(self.moments), self.settings, self.rows.is_multilabel)
+        found, coef = [], np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
+        for part in self._parts:
+            found.append(part.problem.maximum)
+            coef[:, part.columns] = found[-1].coef
+        return together(found, coef)
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        """Where tags are missing: a problem for each group of them, on the rows that have it."""
+        every = np.arange(self.basis.n_centers)
+        return list(parts_of(self.rows, lambda rows, *_: (replace(self, rows=rows), every)))
 
     @cached_property
     def held_out(self) -> np.ndarray:
-        """Scores (n, k) of all rows by models without them."""
+        """Scores (n, k) of all rows by models without them; where a tag is missing, by the model itself."""
+        if self.rows.group is not None:
+            scores = self._scores(self.rows.X, self.maximum.coef).astype(np.float64, copy=False)
+            for part in self._parts:
+                scores[np.ix_(part.where, part.columns)] = part.problem.held_out
+            return scores
         if self.maximum.is_free and not self.only_folds:
             return self._leave_one_out()
         fold = stratified_folds(self.rows, self.folds, self.settings.seed)
@@ -107,8 +125,12 @@ class Surface:
         apart = self.rows.take(inside)
         if self.given is not None and apart.mass is not None:
             apart = replace(apart, weight=apart.mass)
-        found = maximise(self.losses(self.moments - self.basis.moments(apart)), self.settings)
-        yield Solution(0.0, self._scores(apart.X, found.coef), lambda: found.coef[:-1], found.coef[-1])
+        rest = self.moments - self.basis.moments(apart)
+        if rest.n <= 0.0:  # nothing is left: scores of zero, which links take for the prior
+            coef = np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
+        else:
+            coef = maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
+        yield Solution(0.0, self._scores(apart.X, coef), lambda: coef[:-1], coef[-1])
 
     def forget(self) -> None:
         """Nothing here is large: r is a hundred or so."""
@@ -141,11 +163,17 @@ class Surface:
         return scores
 
 
-def maximise(losses: list[SurfaceLoss], settings: Settings) -> Maximum:
+def maximise(losses: list[SurfaceLoss], settings: Settings, of_tags: bool = False) -> Maximum:
     """The maximum of one loss over all classes, or of one a tag."""
     found = [_maximise_one(loss, settings) for loss in losses]
-    if len(found) == 1:
+    if not of_tags:
         return found[0]
+    # PerTag wants tags, then the constant
+    return together(found, np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total]))
+
+
+def together(found: Sequence[Maximum], coef: np.ndarray) -> Maximum:
+    """Several maxima as one, with the coefficients of all."""
     each = [f.certificate for f in found]
     certificate = Certificate(
         objective=sum(one.objective for one in each),
@@ -153,7 +181,6 @@ def maximise(losses: list[SurfaceLoss], settings: Settings) -> Maximum:
         kkt_residual=max(one.kkt_residual for one in each),
         n_active=sum(one.n_active for one in each),
     )
-    coef = np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total])  # PerTag wants tags, then the constant
     optimum, n_iter = sum(f.optimum for f in found), max(f.n_iter for f in found)
     history = np.array([certificate.objective])  # tags are maximised one after the other: they have none in common
     return Maximum(coef, all(f.is_free for f in found), certificate, optimum, n_iter, history)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
@@ -17,6 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from .hashing import by_place, mix, row_keys
+
+#: What is not pickled.
+ORIGIN = ("_origin", "_places_there")
 
 
 class Memory:
@@ -77,6 +81,9 @@ class Items:
     #: of the features that kernels make of them
     dtype = np.dtype(np.float64)
     ndim = 1
+    #: the memory of the collection that these were detached from, and where they stand in it
+    _origin: Any = None
+    _places_there: Any = None
 
     def __init__(self, values: Iterable):
         self._values = as_objects(values)
@@ -85,6 +92,9 @@ class Items:
 
     def __len__(self) -> int:
         return len(self._index)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} items>"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -128,18 +138,29 @@ class Items:
         return len(self._values)
 
     def detached(self):
-        """The same items as a collection of their own, which knows of them what this one does."""
+        """The same items as a collection of their own, which knows of them what this one does.
+
+        Where they came from is known as long as that is there, so that a model meets its training rows in their table.
+        """
         own = self._copied()
         with self.memory.lock:
             known = {key: entry.taken(self._index) for key, entry in self.memory.entries.items()}
         own.memory.entries.update(known)
+        own._origin, own._places_there = weakref.ref(self.memory), self._index
         return own
+
+    def within(self, other: Items):
+        """The same items as a view of the other's collection where they were detached from it; else these."""
+        if self._origin is None or self._origin() is not other.memory:
+            return self
+        return other._view(self._places_there[self._index])
 
     def _copied(self):
         return Items(self)
 
     def __reduce__(self):
-        return _rebuilt, (type(self), self.detached().__dict__)
+        state = self.detached().__dict__
+        return _rebuilt, (type(self), {key: value for key, value in state.items() if key not in ORIGIN})
 
     def row_keys(self) -> np.ndarray:
         """One 64-bit key an item, equal for equal items."""
@@ -205,6 +226,11 @@ class Sequences(Items):
                 "sequences must have the same coefficients."
             )
         return cls(np.concatenate(parts), np.array([len(part) for part in parts]))
+
+    def __repr__(self) -> str:
+        lengths = self.lengths
+        frames = f"{lengths.min()} to {lengths.max()}" if len(self) else "no"
+        return f"<{len(self)} sequences of {frames} frames, {self.n_coefficients} coefficients each>"
 
     @property
     def n_coefficients(self) -> int:
@@ -283,6 +309,8 @@ def as_items(X: Sequence) -> Items:
         return X
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         raise TypeError(f"X is a {type(X).__name__}; give a list with one entry for every row.")
+    if hasattr(X, "columns"):
+        raise TypeError(f"X is a frame; give the column itself, X[{X.columns[0]!r}] say, or a list.")
     if not len(X):
         raise ValueError("X is empty: found 0 sample(s), a minimum of 1 is required.")
     return Items(X)

@@ -13,14 +13,21 @@ from sklearn.utils.validation import column_or_1d
 def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     """Classes and labels: ``(classes, codes)``, or ``(tags, 0/1 matrix)`` for a multi-label y.
 
+    A matrix of tags may have missing values (NaN, None, pandas' NA); they are NaN in what is returned.
+
     >>> encode_labels(["b", "a", "b"])
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    >>> encode_labels([[0, 1], [None, 0]])[1]
+    array([[ 0.,  1.],
+           [nan,  0.]])
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     tags = getattr(y, "columns", None)
     if sparse.issparse(y):
         y = y.toarray()
+    if _may_have_missing_tags(values := np.asarray(y)):
+        return _encode_missing_tags(values, tags)
     _refuse_missing(y)
     check_classification_targets(y)
     if type_of_target(y, input_name="y") == "multilabel-indicator":
@@ -35,8 +42,48 @@ def _encode_tags(y, tags):
     if not np.isin(y, (0, 1)).all():
         found = ", ".join(map(str, np.unique(y)[:4]))
         raise ValueError(f"y is a matrix of tags with values {found}; a multi-label y must hold 0 and 1 alone.")
-    names = np.asarray(tags) if tags is not None and len(tags) == y.shape[1] else np.arange(y.shape[1])
-    return names, y.astype(np.float64)
+    return _tag_names(tags, y.shape[1]), y.astype(np.float64)
+
+
+def _tag_names(tags, n_tags: int) -> np.ndarray:
+    return np.asarray(tags) if tags is not None and len(tags) == n_tags else np.arange(n_tags)
+
+
+def _may_have_missing_tags(y: np.ndarray) -> bool:
+    """Several columns with NaN, or of Python objects, which scikit-learn takes for no kind of target."""
+    if y.ndim != 2 or y.shape[1] < 2:
+        return False
+    return y.dtype.kind == "O" or (y.dtype.kind == "f" and bool(np.isnan(y).any()))
+
+
+def _encode_missing_tags(y: np.ndarray, tags):
+    """Tags of which some are missing, each known in some row."""
+    names, labels = _tag_names(tags, y.shape[1]), tag_values(y, tags)
+    refuse_unknown_tags(labels, names)
+    return names, labels
+
+
+def tag_values(y: np.ndarray, tags=None, where: str = "y") -> np.ndarray:
+    """A matrix of 0, 1 and missing values as floats with NaN."""
+    labels, kind = np.full(y.shape, np.nan), y.dtype.kind
+    known = ~(np.isnan(y) if kind == "f" else np.vectorize(is_missing, otypes=[bool])(y)) if kind in "fO" else y == y
+    labels[known] = [value if value in (0, 1) else np.nan for value in y[known].tolist()]
+    wrong = np.argwhere(known & np.isnan(labels))
+    if len(wrong):
+        row, column = wrong[0]
+        value, name = y[[row], column].tolist()[0], _tag_names(tags, y.shape[1]).tolist()[column]
+        raise ValueError(f"{where} has the value {value!r} for the tag {name!r}; a tag must be 0, 1 or missing.")
+    return labels
+
+
+def refuse_unknown_tags(labels: np.ndarray, names: np.ndarray) -> None:
+    """Refuse tags of which no row says whether it has them."""
+    unknown = names[np.isnan(labels).all(axis=0)]
+    if len(unknown):
+        raise ValueError(
+            f"y has no value for the tag {unknown.tolist()[0]!r}: it is missing in every row that counts; leave the "
+            "column out."
+        )
 
 
 def _refuse_missing(y) -> None:

@@ -2,7 +2,8 @@
 
 A source offers its rows in batches; a batch carries inputs, dense targets and weights. Targets are
 one-hot columns for exclusive classes; for tags (multi-label) they are the 0/1 columns and a constant one,
-because a tag's rival is "not this tag" and the two sum to one.
+because a tag's rival is "not this tag" and the two sum to one. Tags may be missing (NaN) in some rows: then the tags
+that are missing in the same rows are a group, and every group has a constant of its own, one in the rows that have it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from scipy import sparse
 from ..sweep import BATCH_BYTES, row_slices
 from .hashing import distinct, row_keys
 
+_TINY = np.finfo(np.float64).tiny
+
 
 class Batch(NamedTuple):
     """A block of rows: ``X`` (m, d), ``targets`` (m, k), ``weight`` (m,), and where it lies in the source."""
@@ -32,7 +35,8 @@ class Batch(NamedTuple):
 class Rows:
     """Inputs ``X`` (n, d), labels and positive weights (n,).
 
-    ``labels`` is (n,) class numbers below ``n_classes``, or an (n, n_classes) 0/1 matrix of tags. ``number``
+    ``labels`` is (n,) class numbers below ``n_classes``, or an (n, n_classes) matrix of tags: 0, 1, NaN for a missing
+    one. ``group`` (n_classes,), where tags are missing, numbers those that are missing in the same rows. ``number``
     (n,) is the place of each row in what the user gave; ``keys`` (n,) are equal for rows that were given equal
     and for no others, however their columns are scaled since. ``unit`` (n,) is the part of a row's weight that
     leave-one-out leaves out. Of a sample whose weights are corrected, ``mass`` (n,) is what rows weigh among all.
@@ -46,6 +50,7 @@ class Rows:
     keys: np.ndarray
     unit: np.ndarray
     mass: np.ndarray | None = None
+    group: np.ndarray | None = None
 
     @classmethod
     def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0) -> Rows:
@@ -55,7 +60,7 @@ class Rows:
         smaller one. A factor says how much each copy matters, so a copy goes with its factor.
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
-        return cls(X, labels, weight * factor, n_classes, number, row_keys(X), unit)
+        return cls(X, labels, weight * factor, n_classes, number, row_keys(X), unit, group=_tag_groups(labels))
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -66,7 +71,50 @@ class Rows:
 
     @property
     def n_targets(self) -> int:
-        return self.n_classes + 1 if self.is_multilabel else self.n_classes
+        return self.n_classes + self.n_groups if self.is_multilabel else self.n_classes
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of tags that the same rows have: one unless tags are missing."""
+        return 1 if self.group is None else int(self.group.max()) + 1
+
+    @cached_property
+    def constant(self) -> np.ndarray:
+        """For each tag, which column of the targets is the constant that goes with it."""
+        return self.n_classes + (np.zeros(self.n_classes, dtype=int) if self.group is None else self.group)
+
+    @cached_property
+    def known(self) -> np.ndarray | None:
+        """Which tags of which rows there are (n, n_classes); None for all of them."""
+        return None if self.group is None else ~np.isnan(self.labels)
+
+    @property
+    def filled_labels(self) -> np.ndarray:
+        """The matrix of tags, a missing one as if the row did not have it."""
+        return self.labels if self.known is None else np.where(self.known, self.labels, 0.0)
+
+    @cached_property
+    def tag_weight(self) -> np.ndarray:
+        """Total weight of the rows that count for each tag."""
+        return np.full(self.n_classes, self.total_weight) if self.known is None else self.weight @ self.known
+
+    def mean_over_tags(self, values: np.ndarray) -> float:
+        """The weighted mean of values (n, n_classes) over all tags that there are."""
+        if self.known is None:
+            return float(self.weight @ values.mean(axis=1, dtype=np.float64) / self.total_weight)
+        sums = np.where(self.known, values, 0.0).sum(axis=1, dtype=np.float64)
+        return float(self.weight @ sums / max(self.tag_weight.sum(), _TINY))
+
+    def with_tags(self, tags: np.ndarray) -> Rows:
+        """The same rows with some of the tags."""
+        labels = self.labels[:, tags]
+        return replace(self, labels=labels, n_classes=len(tags), group=_tag_groups(labels))
+
+    def of_group(self, number: int) -> tuple[np.ndarray, np.ndarray, Rows]:
+        """The tags of a group, the rows that have them, and these rows with these tags alone: nothing is missing."""
+        tags = np.arange(self.n_classes) if self.group is None else np.flatnonzero(self.group == number)
+        where = np.flatnonzero(~np.isnan(self.labels[:, tags[0]]))
+        return tags, where, self.take(where).with_tags(tags)
 
     @cached_property
     def total_weight(self) -> float:
@@ -74,9 +122,10 @@ class Rows:
 
     @cached_property
     def prior(self) -> np.ndarray:
-        """Weighted share of each class, or of each tag."""
+        """Weighted share of each class, or of each tag among the rows that count for it."""
         if self.is_multilabel:
-            return self.weight @ self.labels / self.total_weight
+            share = self.weight @ self.filled_labels
+            return np.divide(share, self.tag_weight, out=np.full_like(share, 0.5), where=self.tag_weight > 0)
         return np.bincount(self.labels, self.weight, self.n_classes) / self.total_weight
 
     @cached_property
@@ -85,17 +134,22 @@ class Rows:
         return len(distinct(self.keys)[0])
 
     def targets(self, rows=slice(None)) -> np.ndarray:
-        """Dense targets of some rows: one-hot classes, or the tags and a constant one."""
+        """Dense targets of some rows: one-hot classes, or the tags and a constant one for each group of them."""
         labels = self.labels[rows]
         if self.is_multilabel:
-            return np.hstack([labels, np.ones((len(labels), 1))])
+            if self.group is None:
+                return np.hstack([labels, np.ones((len(labels), 1))])
+            known = ~np.isnan(labels)
+            first = np.unique(self.group, return_index=True)[1]
+            return np.hstack([np.where(known, labels, 0.0), known[:, first]])
         return (labels[:, None] == np.arange(self.n_classes)).astype(np.float64)
 
     def take(self, index: np.ndarray) -> Rows:
         """The rows of ``index``."""
         parts = self.X[index], self.labels[index], self.weight[index]
         mass = None if self.mass is None else self.mass[index]
-        return Rows(*parts, self.n_classes, self.number[index], self.keys[index], self.unit[index], mass)
+        which = self.number[index], self.keys[index], self.unit[index]
+        return Rows(*parts, self.n_classes, *which, mass, self.group)
 
     def merged(self, by_key: bool = False) -> tuple[Rows, np.ndarray]:
         """Equal rows of equal label as one row of their summed weight, and the place of every row among these.
@@ -129,6 +183,14 @@ class Rows:
     @property
     def is_sparse(self) -> bool:
         return sparse.issparse(self.X)
+
+
+def _tag_groups(labels: np.ndarray) -> np.ndarray | None:
+    """A number for each tag, equal for those that are missing in the same rows; None where none is missing."""
+    if labels.ndim != 2 or labels.dtype.kind != "f" or not (missing := np.isnan(labels)).any():
+        return None
+    _, first, group = np.unique(np.packbits(missing, axis=0), axis=1, return_index=True, return_inverse=True)
+    return _inverse(np.argsort(first))[group.ravel()]  # in the order of the tags, whatever that of the rows
 
 
 def _inverse(order: np.ndarray) -> np.ndarray:

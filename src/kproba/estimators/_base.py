@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
 from ..data.dask import is_dask
-from ..data.items import Items, Sequences, as_items
-from ..data.labels import check_weights, class_factors, encode_labels
+from ..data.items import Items, Sequences, as_items, is_table
+from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, inputs
 from ..devices.basis import placed
@@ -69,8 +69,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         check_lengths(X, labels)
         weight = check_weights(sample_weight, X.shape[0])
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
+        if labels.ndim == 2:
+            weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag says nothing
         rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
-        if not rows.is_multilabel and len(np.unique(rows.labels)) < 2:
+        if rows.is_multilabel:
+            refuse_unknown_tags(rows.labels, self.classes_)
+        elif len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
         return rows, place
 
@@ -83,14 +87,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         items = self._read_items(X, reset)
         if items is not None:
             return items
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=1 if reset else 0,
-        )
+        X = self._read_table(X, reset)
         if sparse.issparse(X):
             X = _with_small_indices(X)
         precomputed = self._is_precomputed
@@ -104,6 +101,19 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
                 f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X."
             )
         return X
+
+    def _read_table(self, X, reset: bool):
+        """X as a matrix of floats, dense or CSR."""
+        types, least = [np.float64, np.float32], 1 if reset else 0
+        try:
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
+        except (ValueError, TypeError) as error:
+            if not isinstance(X, list | tuple) or is_table(X):
+                raise
+            raise type(error)(
+                f"{error} X is a list of other things than rows of numbers, which needs a kernel that compares them: "
+                "kernel='hidden-markov' for sequences, 'spectrum' for strings and sets, or a function of two lists."
+            ) from error
 
     def _read_items(self, X, reset: bool) -> Items | None:
         """X as rows that are no vectors, where the kernel compares such; None for a table."""

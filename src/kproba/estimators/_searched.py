@@ -14,7 +14,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..progress import Progress
-from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, width_candidates
+from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, telling_tags, width_candidates
 from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
 from ._base import (
@@ -185,7 +185,7 @@ class SearchedClassifier(StreamedClassifier):
             return search.grid(subsample(rows, self._grid_rows(rows), search.seed), candidates)[0], scaling
         given = not isinstance(self.centers, str | Integral | tuple)
         relevance = self.scaling == "auto" and not given
-        return self._staged(search, rows, candidates, scaling, relevance)
+        return self._staged(search, telling_tags(rows), candidates, scaling, relevance)
 
     def _staged(self, search: Search, rows: Rows, kernels: list[Kernel], scaling, relevance: bool):
         """Where everything is to be chosen: the winner and its scaling."""
@@ -200,7 +200,8 @@ class SearchedClassifier(StreamedClassifier):
         if isinstance(best, Kernel):
             problem = search.pose(rows, best).on(self.device_) if whole is None else whole(best)
             return self._only(search, problem, search.ridges[0])
-        if whole is None and len(best.problem.rows) == len(rows) and best.solution.held_out is not None:
+        is_whole = len(best.problem.rows) == len(rows) and best.problem.rows.n_classes == rows.n_classes
+        if whole is None and is_whole and best.solution.held_out is not None:
             return best
         problem = search.pose(rows, best.kernel).on(self.device_) if whole is None else whole(best.kernel)
         if self.selection == "cv":

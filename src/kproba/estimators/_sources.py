@@ -39,8 +39,8 @@ class SourceClassifier(KernelClassifier):
         X : array, frame or CSR matrix of shape (n, d), a list of what the kernel compares, or a source of rows
             A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
             are one too if they are more than 50,000: then a sample of them decides, and all are summed up.
-        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
-            Files bring their own labels.
+        y : array of shape (n,), or a matrix (n, n_tags) of 0 and 1 for a multi-label problem
+            A missing tag is NaN, None or pandas' NA: then the row does not count for it. Files bring their own labels.
         sample_weight : array of shape (n,), optional
             Weight of each row. An integer weight equals so many copies of the row.
         classes : sequence, optional

@@ -89,9 +89,10 @@ class ImportVectorMachine(SourceClassifier):
     Parameters
     ----------
     kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed"}, callable or Kernel, default="auto"
+"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
         ``"auto"`` lets the tuning rows choose between the Gaussian of 2001 and the Laplacian. A callable takes
         ``(X, Z)`` and returns the (n, b) kernel values; it must be symmetric and positive definite.
+        The last five are for histograms, and for lists of sequences, time series and strings.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: chosen by the tuning rows among multiples of the median distance, set to that
         distance, given, or chosen among those given.
@@ -204,11 +205,11 @@ class ImportVectorMachine(SourceClassifier):
 
         Parameters
         ----------
-        X : array, frame or CSR matrix of shape (n, d), or a source of rows
+        X : array, frame or CSR matrix of shape (n, d), a list of what the kernel compares, or a source of rows
             A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
             are one too if they are more than 50,000: then a sample of them proposes points, and sums over all decide.
-        y : array of shape (n,), or a 0/1 matrix (n, n_tags) for a multi-label problem
-            Files bring their own labels.
+        y : array of shape (n,), or a matrix (n, n_tags) of 0 and 1 for a multi-label problem
+            A missing tag is NaN, None or pandas' NA: then the row does not count for it. Files bring their own labels.
         sample_weight : array of shape (n,), optional
             Weight of each row. An integer weight equals so many copies of the row.
         tuning : pair (X, y) of arrays, optional

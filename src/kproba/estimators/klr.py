@@ -9,9 +9,9 @@ import numpy as np
 from ..basis import Basis
 from ..data.rows import Rows
 from ..kernels import Kernel
-from ..least_squares import LeastSquares
 from ..likelihood import KEEP_BYTES, ROWS_TO_THE_CENTER, SOLVERS, Likelihood
 from ..links import Sigmoid, Softmax
+from ..missing_tags import least_squares
 from ..search import Candidate, Search, subsample
 from ..selection import RIDGES, CalibratedLogLoss, LogLoss
 from ..streamed_likelihood import StreamedLikelihood
@@ -38,13 +38,15 @@ class KernelLogisticRegression(SearchedClassifier):
     Parameters
     ----------
     kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed"}, callable or Kernel, default="auto"
+"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
         ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
         and returns the (n, b) kernel values.
+        The last five are for histograms, and for lists of sequences, time series and strings.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
     ridge : "auto", float or sequence of floats, default="auto"
-        The λ above. The λ of 2001, which belongs to the sum over the rows, is nλ, and for two classes nλ/2.
+        The λ above. The λ of 2001, which belongs to the sum over the rows, is nλ, and for two classes nλ/2. The n of
+        all tags is that of all rows, also of tags that are missing in some.
     centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
         Basis points: all distinct rows (the full model), every class's own or so many of them, a subset spread over
         the classes, or given points (the reduced model). ``"auto"`` takes all up to 2,000 rows, then a slowly
@@ -164,7 +166,7 @@ class KernelLogisticRegression(SearchedClassifier):
         The least-squares problem has the same basis, and its leave-one-out is exact and far cheaper.
         """
         pose = self._pose(
-            scaling, search.density, search.seed, lambda rows, basis, seed: LeastSquares(rows, basis, True)
+            scaling, search.density, search.seed, lambda rows, basis, seed: least_squares(rows, basis, True)
         )
         screening = Search(
             pose,

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from ..basis import Basis
+from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..least_squares import ClassSimilarity, LeastSquares
 from ..links import CALIBRATED, fit_link
-from ..search import Candidate, Search
+from ..missing_tags import least_squares
+from ..search import Candidate, Problem, Search
 from ..selection import RIDGES, SearchRecord, loss_for_link
 from ..stochastic import StochasticLeastSquares
 from ._base import check_choice, check_count, check_link
@@ -32,9 +34,10 @@ class LSPC(SearchedClassifier):
     Parameters
     ----------
     kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed"}, callable or Kernel, default="auto"
+"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
         ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
         and returns the (n, b) kernel values.
+        The last five are for histograms, and for lists of sequences, time series and strings.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
     ridge : "auto", float or sequence of floats, default="auto"
@@ -87,7 +90,8 @@ class LSPC(SearchedClassifier):
     classes_ : array of classes, or of tag names or numbers.
     kernel_, width_, ridge_, penalty_ : what was chosen.
     centers_ : array (b, d), or column numbers for a precomputed kernel.
-    coef_ : array (b, n_classes); multi-label models have a last column for the constant one.
+    coef_ : array (b, n_classes); multi-label models have a last column for the constant one, or where tags are missing
+        one for every group of tags that the same rows have. Where parameters are rounded, one for every tag.
     loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
     scaling_, basis_, link_ : the fitted parts.
@@ -153,9 +157,10 @@ class LSPC(SearchedClassifier):
     _ridge_grid = RIDGES
     _solvers = ("auto", "cholesky", "eigen", "cg", "sgd")
 
-    def _problem(self, rows: Rows, basis: Basis, seed: int) -> LeastSquares:
+    def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
-        return LeastSquares(rows, basis, self._is_rkhs(), similarity, solver, self.link == "clip-parameters", seed=seed)
+        clips = self.link == "clip-parameters"
+        return least_squares(rows, basis, self._is_rkhs(), similarity, solver, clips, seed=seed)
 
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
         if self.solver != "sgd":
@@ -240,6 +245,10 @@ class LSPC(SearchedClassifier):
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         super()._check_against(rows, n_given)
+        if self.solver == "cg" and isinstance(rows.X, Items):
+            raise ValueError("solver='cg' needs rows of numbers; use solver='auto' for a list.")
+        if self.solver == "sgd" and rows.group is not None:
+            raise ValueError("solver='sgd' takes tags without missing values; use solver='auto'.")
         if self.class_similarity is not None:
             _check_similarity(np.asarray(self.class_similarity), rows, self.centers)
 

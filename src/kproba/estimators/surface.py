@@ -63,8 +63,9 @@ class SurfaceKernelClassifier(StreamedClassifier):
         points. k-means takes mini-batches of a sample above 10,000 rows. ``"auto"`` is ``"class-k-means"`` where there
         are 40 rows or more to the centre, ``"k-means"`` otherwise, and ``"random"`` for a precomputed kernel.
     kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed"}, callable or Kernel, default="auto"
+"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
         ``"auto"`` chooses between the Gaussian, which the paper has, and the Laplacian as it chooses the width.
+        The last five are for histograms, and for lists of sequences, time series and strings.
     link : {"auto", "softmax", "clip", "none"}, default="auto"
         From outputs, which can leave [0, 1], to probabilities. ``"auto"`` is the softmax calibrated on held-out
         outputs; ``"clip"`` sets negative ones to zero. ``"none"`` leaves them as they are, without ``predict_proba``.
@@ -224,6 +225,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
                 f"centers={self.centers!r} takes means of rows, and the rows of kernel={self.kernel!r} have none; use "
                 "centers='random'."
             )
+        if self.centers == "class-k-means" and rows.is_multilabel:
+            raise ValueError("centers='class-k-means' needs one class a row, and y is a matrix of tags; use 'k-means'.")
         n, r = rows.n_distinct, min(rows.n_distinct, self._n_centers(n_rows))
         if self.centers == "random" or not has_means:
             kernel = Precomputed() if self._is_precomputed else as_kernels("gaussian")[0]

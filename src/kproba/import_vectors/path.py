@@ -44,7 +44,7 @@ class Tuning:
         U = task.kernel(rows.X, task.points(model.chosen), task.workers) @ model.coef + model.beta[0]
         loss, P = task.loss.evaluate(U, rows.labels, rows.weight)
         if rows.is_multilabel:
-            return _mean(rows, ((P > 0.5) != rows.labels).mean(axis=1)), loss / rows.total_weight / rows.n_classes
+            return rows.mean_over_tags((P > 0.5) != rows.labels), loss / max(rows.tag_weight.sum(), 1e-300)
         return _mean(rows, P.argmax(axis=1) != rows.labels), loss / rows.total_weight
 
 

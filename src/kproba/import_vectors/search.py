@@ -263,6 +263,7 @@ def _stacked_losses(task: Task, U: np.ndarray) -> np.ndarray:
     F = task.loss.scores(np.eye(k)).T @ U.transpose(2, 0, 1).reshape(k, m * n)
     if labels.ndim == 2:
         F *= np.tile(1.0 - 2.0 * labels.T, m)
+        F[np.tile(np.isnan(labels.T), m)] = -np.inf  # a missing tag has no loss
         return np.logaddexp(0.0, F, out=F).sum(axis=0).reshape(m, n) @ weight
     F -= F[np.tile(labels, m), np.arange(m * n)]
     largest = F.max(axis=0)

@@ -62,6 +62,7 @@ class GlobalAlignment(WithoutTiles, Kernel):
         if self.sigma is None:
             raise ValueError("sigma is chosen from the rows of a fit; give a number to call the kernel yourself.")
         X, Z, compute = self.read(X), self.read(Z), partial(self._distances, workers=workers)
+        X, Z = X.within(Z), Z.within(X)
         if X.memory is not Z.memory:
             return compute(X, Z)
         return X.memory.entry(("alignment", self.sigma), lambda: Table(len(X.collection))).block(X, Z, compute)

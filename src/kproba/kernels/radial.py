@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from ..devices.device import in_place, not_below_zero
 from .base import Kernel, check_width, dot, same_format, symmetrised
+from .two_valued import manhattan_by_product, signed_pulls
 
 
 def squared_distances(Z):
@@ -73,9 +74,12 @@ def manhattan_on_device(device, X, Z):
 
 def manhattan(Z):
     """‖x − z‖₁."""
+    by_product = None if sparse.issparse(Z) else manhattan_by_product(Z)
 
     def write(X, out):
-        if sparse.issparse(X) or sparse.issparse(Z):
+        if by_product is not None and not sparse.issparse(X):
+            by_product(X, out)
+        elif sparse.issparse(X) or sparse.issparse(Z):
             out[:] = manhattan_distances(*same_format(X, Z))
         else:
             out[:] = cdist(X, Z, "cityblock")
@@ -172,8 +176,7 @@ class Laplacian(Radial):
 
     def sensitivity(self, X, Z, coef):
         features = self.of_pairs(self.pairs(X, Z)) / self.width
-        columns = (np.sign(X[:, [j]] - Z[:, j]) for j in range(X.shape[1]))
-        return np.array([np.sum(((features * sign) @ coef) ** 2) for sign in columns]) / len(X)
+        return np.array([np.sum(np.square(pull)) for pull in signed_pulls(X, Z, features, coef)]) / len(X)
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ class HiddenMarkovKernel(WithoutTiles, Kernel):
     def pairs(self, X, Z, workers: int = 1):
         """D (n, b), from what the sequences remember where they are of one collection."""
         X, Z = self.read(X), self.read(Z)
+        X, Z = X.within(Z), Z.within(X)
         of_x, of_z = self._comparisons(X), self._comparisons(Z)
         of_x.fit(X, workers)
         of_z.fit(Z, workers)

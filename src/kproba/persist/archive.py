@@ -84,7 +84,7 @@ def _npy_parts(array: np.ndarray) -> list:
     head = io.BytesIO()
     fields = np.lib.format.header_data_from_array_1_0(array)
     np.lib.format.write_array_header_1_0(head, fields)
-    flat = array.reshape(-1, order="F" if fields["fortran_order"] else "C")
+    flat = np.ascontiguousarray(array.reshape(-1, order="F" if fields["fortran_order"] else "C"))
     return [head.getvalue(), flat.view(np.uint8).data if flat.size else b""]
 
 

@@ -29,7 +29,7 @@ from ..kernels.hidden_markov import Models, Spec
 from ..kernels.mended import Mended
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
-from ..links import CalibratedSoftmax, Clip, PerTag, Ratio, Sigmoid, Softmax
+from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
 from ..moments import Moments
 from ..pictures import PictureDescriptors
 from ..scaling import Scaling
@@ -114,9 +114,8 @@ def _check_classifier(clf: KernelClassifier) -> None:
         _need(name in vars(clf), clf, f"it is fitted, but has no {name}")
     _need(isinstance(clf._multilabel, bool) and isinstance(clf._on_items, bool), clf, "its kind of rows is not told")
     c = _check_classes(clf)
-    k = c + (clf._multilabel and not isinstance(clf, KernelLogisticRegression | ImportVectorMachine))
     _need(isinstance(clf.basis_, Basis) and isinstance(clf.kernel_, Kernel), clf, "basis_ or kernel_ is none")
-    b = clf.basis_.n_centers
+    b, k = clf.basis_.n_centers, _n_scores(clf, c)
     _need(_is_numbers(clf.coef_, 2, "f") and clf.coef_.shape == (b, k), clf, f"coef_ must have the shape ({b}, {k})")
     _check_intercept(clf, k)
     _check_link(clf, c)
@@ -125,6 +124,14 @@ def _check_classifier(clf: KernelClassifier) -> None:
     _need(owner is None or (_is_below(owner, c) and len(owner) == b), clf, "the owners of centres are no classes")
     if d is not None and not isinstance(clf.basis_.kernel, Precomputed):
         _check_prediction(clf, d, k)
+
+
+def _n_scores(clf, c: int) -> int:
+    """Columns of the coefficients: one a class, and for tags of least squares the constants that go with them."""
+    if not clf._multilabel or isinstance(clf, KernelLogisticRegression | ImportVectorMachine):
+        return c
+    _need(isinstance(clf.link_, PerTag | CalibratedTags), clf, f"link_ is a {type(clf.link_).__name__}")
+    return int(clf.link_.constant.max()) + 1
 
 
 def _check_classes(clf) -> int:
@@ -147,12 +154,8 @@ def _check_intercept(clf, k: int) -> None:
 
 def _check_link(clf, c: int) -> None:
     link, kinds = clf.link_, (Clip, Ratio, Softmax, Sigmoid, CalibratedSoftmax)
-    if isinstance(link, PerTag):
-        _need(clf._multilabel and len(link.links) == c, clf, f"link_ must have {c} links, one for every tag")
-        for each in link.links:
-            _need(
-                not isinstance(each, CalibratedSoftmax) or len(each.prior) == 2, clf, "the link of a tag has two sides"
-            )
+    if isinstance(link, PerTag | CalibratedTags):
+        _need(clf._multilabel and len(link.constant) == c, clf, f"link_ must be of {c} tags")
         return
     _need(isinstance(link, kinds), clf, f"link_ is a {type(link).__name__}")
     _need(hasattr(link, "probabilities") or clf.link == "none", clf, "link_ gives no probabilities")
@@ -234,8 +237,26 @@ def _check_calibrated(link: CalibratedSoftmax) -> None:
 
 
 def _check_per_tag(link: PerTag) -> None:
-    _need(isinstance(link.links, tuple), link, "links is no tuple")
-    _need(all(isinstance(each, Clip | Ratio | CalibratedSoftmax) for each in link.links), link, "it has odd links")
+    _need(isinstance(link.link, Clip | Ratio), link, "it has an odd link")
+    _check_constants(link)
+
+
+def _check_constants(link: Any) -> None:
+    """Constants stand behind the tags that they go with."""
+    n_tags = len(link.constant) if isinstance(link.constant, np.ndarray) else 0
+    _need(n_tags > 0 and _is_below(link.constant, 2 * n_tags), link, "its constants are no columns")
+    _need((link.constant >= n_tags).all(), link, "its constants are tags")
+
+
+def _check_calibrated_tags(link: CalibratedTags) -> None:
+    _check_constants(link)
+    n_tags = len(link.constant)
+    for name, ndim in (("prior", 1), ("sharpness", 1), ("offset", 1), ("slope", 2), ("span", 2)):
+        part = getattr(link, name)
+        fits = _is_numbers(part, ndim, "f") and part.shape == (2, n_tags)[2 - ndim :]
+        _need(fits, link, f"{name} is no list of finite numbers, one for every tag")
+    _need(((link.prior > 0) & (link.prior < 1)).all() and (link.sharpness > 0).all(), link, "prior or sharpness is odd")
+    _need((link.span[0] <= link.span[1]).all(), link, "its spans are not in order")
 
 
 # ---------------------------------------------------------------- items
@@ -367,6 +388,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Scaling: _check_scaling,
     CalibratedSoftmax: _check_calibrated,
     PerTag: _check_per_tag,
+    CalibratedTags: _check_calibrated_tags,
     Basis: _check_basis,
     Moments: _check_moments,
     _Sample: _check_sample,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..data.items import Items, Memory, Table
+from ..data.items import ORIGIN, Items, Memory, Table
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
@@ -34,7 +34,7 @@ _OWN = {
     "kproba.kernels.mended": ("Mended",),
     "kproba.kernels.sequence": ("Comparisons",),
     "kproba.kernels.text": ("Bags",),
-    "kproba.links": ("CalibratedSoftmax", "Clip", "PerTag", "Ratio", "Sigmoid", "Softmax"),
+    "kproba.links": ("CalibratedSoftmax", "CalibratedTags", "Clip", "PerTag", "Ratio", "Sigmoid", "Softmax"),
     "kproba.moments": ("Moments",),
     "kproba.scaling": ("Scaling",),
     "kproba.surface_loss": ("Certificate",),
@@ -121,6 +121,9 @@ PLAIN_TYPES: dict[str, type] = {
 }
 
 
+_NOTHING = object()
+
+
 @cache
 def _listed_classes() -> dict[str, tuple[str, str]]:
     """Tag → module and name. Every public estimator, kernel and collection of this package is on the list."""
@@ -174,7 +177,7 @@ def _looked_up(listed: Mapping[str, tuple[str, str]], tag: str, kind: str) -> An
 def state_of(obj: Any) -> dict[str, Any]:
     """The attributes that describe an object: what a lock, a cache or a device has to do with is left out."""
     if isinstance(obj, Items):
-        return vars(obj.detached())
+        return {name: part for name, part in vars(obj.detached()).items() if name not in ORIGIN}
     if isinstance(obj, Memory):
         return {"entries": obj.__getstate__()}
     if isinstance(obj, Partial | Table):
@@ -209,10 +212,10 @@ def check_names(cls: Any, state: dict[str, Any]) -> None:
     for name in state:
         if not name.isidentifier() or name.startswith("__"):
             raise ModelFileError(f"{cls.__name__} has an attribute {shortened(name)}, which no model has.")
-        own = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+        own = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _NOTHING)
         if hasattr(type(own), "__get__"):
             raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which is a method or property of it.")
-        if own is not None and name not in _names_of(cls):
+        if own is not _NOTHING and name not in _names_of(cls):
             raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which belongs to the class.")
     wanted = [field.name for field in fields(cls)] if is_dataclass(cls) else list(state)
     if set(state) != set(wanted):

@@ -1,0 +1,42 @@
+"""Repeated trials of an experiment: kept as they are done, and compared as the papers compare them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+#: Means whose difference a two-sample t-test at this level does not tell from zero are comparable.
+LEVEL = 0.05
+
+
+class Trials:
+    """The trials of all sets, a line each in a file that is there until all are done."""
+
+    def __init__(self, name: str, folder: Path, settings: dict):
+        self.path, self.done = folder / f".{name}_trials.jsonl", {}
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        if lines and json.loads(lines[0]) == settings:
+            self.done = {(each["set"], each["number"]): each for each in map(json.loads, lines[1:])}
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps(settings) + "\n")
+
+    def add(self, trial: dict) -> None:
+        with self.path.open("a") as file:
+            file.write(json.dumps(trial) + "\n")
+        self.done[trial["set"], trial["number"]] = trial
+
+    def of(self, name: str) -> list[dict]:
+        return [trial for (of, _), trial in sorted(self.done.items()) if of == name]
+
+
+def comparable_to_best(values: dict[str, np.ndarray]) -> set[str]:
+    """The method of the best mean, and those that a t-test does not tell from it."""
+    best = max(values, key=lambda method: values[method].mean())
+    if len(values[best]) < 2:
+        return {best}
+    same = {method for method, each in values.items() if stats.ttest_ind(values[best], each).pvalue > LEVEL}
+    return {best} | same
