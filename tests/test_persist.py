@@ -16,6 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification, make_multilabel_classification
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -225,6 +226,7 @@ def test_unfitted_models(tmp_path):
     [
         [StandardScaler()],
         [RobustScaler(), PCA(3)],
+        [FrozenEstimator(StandardScaler().fit(X))],
         [MinMaxScaler(), SimpleImputer(strategy="median", add_indicator=True)],
         [QuantileTransformer(n_quantiles=20), FunctionTransformer()],
         [ColumnTransformer([("s", StandardScaler(), [0, 1]), ("o", OrdinalEncoder(), [2])], remainder="passthrough")],

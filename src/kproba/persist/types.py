@@ -50,6 +50,7 @@ _PREPROCESSING = {
         "TfidfVectorizer",
     ),
     "sklearn.feature_selection": ("VarianceThreshold",),
+    "sklearn.frozen": ("FrozenEstimator",),
     "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
     "sklearn.neighbors": ("NearestNeighbors",),
     "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
