@@ -177,7 +177,7 @@ def test_sequences_with_a_mended_basis(tmp_path):
     assert_same(model, again, sequences(np.random.default_rng(1))[0])
 
 
-def test_sequences_need_no_models_anew(tmp_path, monkeypatch):
+def test_sequences_need_no_models_anew(tmp_path):
     pytest.importorskip("hmmlearn")
     items, y = sequences(np.random.default_rng(0))
     model = LSPC(kernel=HiddenMarkovKernel(n_states=1), width=2.0, ridge=0.1).fit(items, y)
@@ -453,7 +453,7 @@ def test_a_file_may_be_compressed_anew(saved):
     assert_same(model, kproba.load(packed(saved, unpacked(saved), compression=zipfile.ZIP_DEFLATED)), X)
 
 
-def test_zip_beyond_4_gib(saved, tmp_path, monkeypatch):
+def test_zip_beyond_4_gib(saved, monkeypatch):
     """The format has other records there; a smaller limit brings them about in a small file."""
     model = kproba.load(saved)
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1000)

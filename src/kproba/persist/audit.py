@@ -61,6 +61,7 @@ def check_model(model: Any, objects: Iterable[Any]) -> None:
 
 
 def check(obj: Any) -> None:
+    """All that is known of the kinds of object that this is."""
     for kind, of_kind in _CHECKS.items():
         if isinstance(obj, kind):
             of_kind(obj)
