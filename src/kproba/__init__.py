@@ -27,6 +27,7 @@ from .kernels import (
     Polynomial,
     Spectrum,
 )
+from .onnx_export import to_onnx
 from .persist import load, save
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
@@ -69,5 +70,6 @@ __all__ = [
     "open_rows",
     "recipes",
     "save",
+    "to_onnx",
     "write_probabilities",
 ]
