@@ -11,6 +11,8 @@ from .exceptions import (
     DegenerateModelWarning,
     IndefiniteKernelWarning,
     KprobaWarning,
+    ModelFileError,
+    ModelFileWarning,
 )
 from .kernels import (
     ChiSquared,
@@ -26,6 +28,7 @@ from .kernels import (
     Spectrum,
 )
 from .onnx_export import to_onnx
+from .persist import load, save
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
@@ -52,6 +55,8 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "ModelFileError",
+    "ModelFileWarning",
     "PictureDescriptors",
     "Polynomial",
     "SequenceFeatures",
@@ -60,9 +65,11 @@ __all__ = [
     "SurfaceKernelClassifier",
     "TimesMedian",
     "displays",
+    "load",
     "metrics",
     "open_rows",
     "recipes",
+    "save",
     "to_onnx",
     "write_probabilities",
 ]
