@@ -16,6 +16,7 @@ MODULES = {
     "fit_floor": "fit_floor",
     "predict_floor": "predict_floor",
     "memory": "memory",
+    "onnx_graphs": "onnx_graphs",
     "klr_loo": "klr_loo",
     "klr_letter": "klr_letter",
     "ivm_search": "ivm_search",

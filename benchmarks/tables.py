@@ -25,6 +25,7 @@ PAGES = (
     "docs/surface.md",
     "docs/scale.md",
     "docs/tags.md",
+    "docs/deployment.md",
 )
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
@@ -115,6 +116,18 @@ def memory(payload: dict) -> str:
         units = [f"{cell['in_b_squared_8']:.2f}", f"{cell['over_allowance']:.2f}"]
         rows.append([mode, f"{int(b):,}", f"{int(n):,}", f"{cell['extra_bytes'] / 2**20:,.0f}", *units])
     return markdown(["fit", "centres b", "rows", "peak, MiB", "in 8b² bytes", "over the allowance"], rows)
+
+
+def onnx_graphs(payload: dict) -> str:
+    rows = []
+    for name, cell in payload["cells"].items():
+        errors = [cell["float64"]["largest"], cell["float32"]["largest"], cell["float32"]["own"]]
+        seconds = [cell["seconds"][n][who] for n in ("1000", "1") for who in ("onnxruntime", "predict_proba")]
+        times = [f"{1000 * each:.3g}" for each in seconds]
+        model = f"{cell['kernel']}, {cell['centers']:,} × {cell['columns']}"
+        rows.append([name, model, *(f"{each:.0e}" for each in errors), f"{cell['bytes'] / 2**20:.2f}", *times])
+    header = ["", "model", "float64", "float32", "predict_proba of float32", "MiB"]
+    return markdown([*header, "1,000 rows, ms", "in Python", "one row, ms", "in Python"], rows)
 
 
 def centers(payload: dict) -> str:
@@ -581,6 +594,7 @@ TABLES = (
     fit_floor,
     predict_floor,
     memory,
+    onnx_graphs,
     centers,
     klr_letter,
     klr_loo,

@@ -28,6 +28,7 @@ MODULES = (
     "fit_floor",
     "predict_floor",
     "memory",
+    "onnx_graphs",
     "centers",
     "run",
     "tables",
@@ -168,6 +169,7 @@ def data_dir(tmp_path):
 
 
 SMALL_RUNS = {
+    "onnx_graphs": ["--sets", "iris", "pima", "--repeats", "1"],
     "klr_letter": ["--rows", "150", "--centers", "40", "--repeats", "1"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],

@@ -11,6 +11,8 @@ from .exceptions import (
     DegenerateModelWarning,
     IndefiniteKernelWarning,
     KprobaWarning,
+    ModelFileError,
+    ModelFileWarning,
 )
 from .kernels import (
     ChiSquared,
@@ -25,6 +27,8 @@ from .kernels import (
     Polynomial,
     Spectrum,
 )
+from .onnx_export import to_onnx
+from .persist import load, save
 from .pictures import PictureDescriptors
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
@@ -51,6 +55,8 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "ModelFileError",
+    "ModelFileWarning",
     "PictureDescriptors",
     "Polynomial",
     "SequenceFeatures",
@@ -59,8 +65,11 @@ __all__ = [
     "SurfaceKernelClassifier",
     "TimesMedian",
     "displays",
+    "load",
     "metrics",
     "open_rows",
     "recipes",
+    "save",
+    "to_onnx",
     "write_probabilities",
 ]

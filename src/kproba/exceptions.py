@@ -1,4 +1,4 @@
-"""The warnings kproba gives, so that users can filter or escalate them by class."""
+"""The warnings kproba gives, so that users can filter or escalate them by class; and the error of model files."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ class DegenerateModelWarning(KprobaWarning):
 
 class IndefiniteKernelWarning(KprobaWarning):
     """A kernel matrix had negative eigenvalues, which were set to zero; the message says how much that was."""
+
+
+class ModelFileWarning(KprobaWarning):
+    """A model file was written by other versions; the message says which."""
+
+
+class ModelFileError(ValueError):
+    """A model cannot be saved to a file, or a file cannot be loaded; the message says what is wrong with it."""

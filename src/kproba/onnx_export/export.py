@@ -1,0 +1,166 @@
+"""From a fitted classifier, or a pipeline that ends in one, to an ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators._base import KernelClassifier, check_choice
+from .extra import needed
+from .graph import Graph, Value
+from .inputs import Input, inputs_of
+from .parts import check_kernel, probabilities, scaled, scores
+from .steps import after_steps
+
+#: Operators of this opset are what graphs use unless another is wanted: onnxruntime has them since 1.14.
+OPSET, LOWEST_OPSET = 18, 13
+OUTPUTS = ("label", "probabilities")
+_TYPES = {"float32": "FLOAT", "float64": "DOUBLE"}
+
+
+def to_onnx(model, X=None, *, dtype="float32", input_name="X", target_opset=None):
+    """A fitted classifier, alone or as the last step of a pipeline, as an ONNX model.
+
+    The model has two outputs: ``label``, what ``predict`` returns, and ``probabilities``, what ``predict_proba``
+    returns, as plain tensors for any number of rows. In between all is computed in float64, whatever ``dtype`` is:
+    coefficients may be large and of both signs, and float32 would leave few digits of their sum.
+
+    Parameters
+    ----------
+    model : a fitted classifier of kproba, or a pipeline that ends in one
+        Earlier steps of a pipeline are converted by skl2onnx. Of a search, such as ``GridSearchCV``, the best is taken.
+    X : array or frame, optional
+        A few rows such as the model is to see. A frame makes one input a column, under its name and of its type; an
+        array or None makes one input of all columns. Pipelines that were fitted on a frame need X.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of floating inputs and of the probabilities.
+    input_name : str, default="X"
+        Name of the input where it is only one.
+    target_opset : int, optional
+        Version of the ONNX operators; None is 18.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_iris
+    >>> from kproba import LSPC, to_onnx
+    >>> X, y = load_iris(return_X_y=True, as_frame=False)
+    >>> clf = LSPC(random_state=0).fit(X, y)
+    >>> graph = to_onnx(clf).SerializeToString()      # write these bytes to a file, say iris.onnx
+    >>> session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    >>> label, proba = session.run(None, {"X": X.astype(np.float32)})
+    >>> bool((label == clf.predict(X)).all()), bool(np.abs(proba - clf.predict_proba(X)).max() < 1e-5)
+    (True, True)
+    """
+    dtype, opset = _checked(dtype, input_name, target_opset)
+    *steps, classifier = _unpacked(model)
+    _check_classifier(classifier)
+    given = inputs_of([*steps, classifier][0], X, input_name, has_steps=bool(steps))
+    _check_names(given)
+    graph = Graph(opset)
+    label_type = _write_outputs(after_steps(graph, steps, given, dtype), classifier, dtype)
+    return _assembled(graph, given, dtype, classifier, label_type)
+
+
+def _checked(dtype, input_name, target_opset) -> tuple[str, int]:
+    dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    check_choice("dtype", dtype, tuple(_TYPES))
+    if not isinstance(input_name, str) or not input_name:
+        raise TypeError(f"input_name={input_name!r} must be a non-empty string.")
+    newest = needed("onnx").defs.onnx_opset_version()
+    opset = OPSET if target_opset is None else target_opset
+    if isinstance(opset, bool) or not isinstance(opset, int | np.integer) or not LOWEST_OPSET <= opset <= newest:
+        raise ValueError(
+            f"target_opset={target_opset!r} must be None or a whole number from {LOWEST_OPSET} to {newest}, the newest "
+            "that the installed onnx knows."
+        )
+    return dtype, int(opset)
+
+
+def _unpacked(model) -> list[Any]:
+    """The steps of a model one after the other, without those that do nothing; searches are their best models."""
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, Pipeline):
+        return [model]
+    steps = [step for _, step in model.steps if step is not None and not isinstance(step, str)]
+    if len(steps) == 0:
+        raise TypeError("model is a pipeline without steps; its last one must be a classifier of kproba.")
+    return [part for step in steps for part in _unpacked(step)]
+
+
+def _check_classifier(classifier) -> None:
+    if not isinstance(classifier, KernelClassifier):
+        kind = type(classifier).__name__
+        if isinstance(classifier, BaseEstimator):
+            kind += ", which skl2onnx.to_onnx may convert"
+        raise TypeError(f"model must be a classifier of kproba or a pipeline that ends in one, got {kind}.")
+    check_is_fitted(classifier)
+    if classifier.link == "none":
+        raise ValueError(
+            "model has link='none', whose outputs are no probabilities; fit it with another link, 'auto' for example."
+        )
+    check_kernel(classifier.basis_.kernel)
+
+
+def _check_names(given: Sequence[Input]) -> None:
+    for each in given:
+        if each.name in OUTPUTS:
+            raise ValueError(f"An input is called {each.name!r}, which is the name of an output; give it another name.")
+
+
+def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
+    """Everything from the rows of the classifier to the two outputs; the type of the labels."""
+    S = scores(scaled(rows, clf.scaling_), clf.basis_.kernel, clf.basis_.centers, clf.coef_, clf.intercept_)
+    proba = probabilities(S, clf.link_)
+    proba.cast(_TYPES[dtype], output="probabilities")
+    if clf._multilabel:
+        (proba > 0.5).cast("INT64", output="label")
+        return "INT64"
+    label_type, classes = _class_values(rows.graph, clf.classes_)
+    rows.graph.node("Gather", classes, proba.argmax(), output="label")
+    return label_type
+
+
+def _class_values(graph: Graph, classes: np.ndarray) -> tuple[str, Value]:
+    """The classes as a constant, with their type."""
+    if all(isinstance(each, str) for each in classes.tolist()):
+        return "STRING", graph.strings(map(str, classes))
+    kinds = {"b": ("BOOL", bool), "i": ("INT64", np.int64), "u": ("INT64", np.int64), "f": ("DOUBLE", np.float64)}
+    if classes.dtype.kind not in kinds:
+        raise TypeError(f"model has classes of type {classes.dtype}; ONNX has numbers, booleans and strings.")
+    name, kind = kinds[classes.dtype.kind]
+    return name, graph.constant(classes.astype(kind))
+
+
+def _assembled(graph: Graph, given: Sequence[Input], dtype: str, clf, label_type: str):
+    """The model of a finished graph."""
+    onnx = needed("onnx")
+    helper, types = onnx.helper, onnx.TensorProto
+    n_outputs = len(clf.classes_)
+    inputs = [
+        helper.make_tensor_value_info(each.name, getattr(types, each.type or _TYPES[dtype]), ["n", each.width])
+        for each in given
+    ]
+    outputs = [
+        helper.make_tensor_value_info("label", getattr(types, label_type), ["n", n_outputs][: 1 + clf._multilabel]),
+        helper.make_tensor_value_info("probabilities", getattr(types, _TYPES[dtype]), ["n", n_outputs]),
+    ]
+    body = helper.make_graph(graph.nodes, type(clf).__name__, inputs, outputs, graph.constants)
+    opsets = [helper.make_opsetid(domain, version) for domain, version in graph.domains.items()]
+    from .. import __version__  # here, because the package imports this file
+
+    notes = {"producer_name": "kproba", "producer_version": __version__}
+    model = helper.make_model(body, opset_imports=opsets, functions=graph.functions, **notes)
+    model.ir_version = helper.find_min_ir_version_for(opsets, ignore_unknown=True)  # so that older runtimes read it
+    onnx.checker.check_model(model)
+    return model

@@ -1,0 +1,188 @@
+"""A small language for ONNX graphs: values with operators, so that a graph reads like the NumPy code it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .extra import needed
+
+
+class Graph:
+    """Nodes and constants of a graph that grows as its values are computed. All numbers in it are float64."""
+
+    def __init__(self, opset: int, prefix: str = "kproba"):
+        self.opset, self.prefix = opset, prefix
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        #: functions that nodes call, and the versions of the sets of operators in use
+        self.functions: list[Any] = []
+        self.domains = {"": opset}
+        self._n_names = 0
+
+    def value(self, name: str) -> Value:
+        """A value that is there already under this name."""
+        return Value(self, name)
+
+    def constant(self, array) -> Value:
+        """An array that the graph carries."""
+        name = self._new_name("constant")
+        self.constants.append(needed("onnx.numpy_helper").from_array(np.asarray(array, order="C"), name))
+        return Value(self, name)
+
+    def strings(self, words) -> Value:
+        """A vector of strings that the graph carries."""
+        name, onnx = self._new_name("constant"), needed("onnx")
+        encoded = [word.encode() for word in words]
+        self.constants.append(onnx.helper.make_tensor(name, onnx.TensorProto.STRING, [len(encoded)], encoded))
+        return Value(self, name)
+
+    def node(self, operator: str, *inputs, output: str | None = None, **attributes) -> Value:
+        """The value of an operator; numbers and arrays among its inputs become constants."""
+        names = [(each if isinstance(each, Value) else self.constant(each)).name for each in inputs]
+        output = output or self._new_name(operator.lower())
+        node = needed("onnx.helper").make_node(operator, names, [output], name=f"{output}/node", **attributes)
+        self.nodes.append(node)
+        return Value(self, output)
+
+    def for_each_row(self, rows: Value, n_out: int, body: Callable[[Value], Value]) -> Value:
+        """A vector of each row, by a Loop: what it needs in between does not grow with the number of rows.
+
+        A Scan would be shorter, but onnxruntime's does not take an empty table.
+        """
+        helper, types = needed("onnx.helper"), needed("onnx").TensorProto
+        inner = Graph(self.opset, self._new_name("row"))
+        number, on, still = (inner.value(f"{inner.prefix}/{name}") for name in ("number", "on", "still"))
+        result = body(number.taken_from(rows))
+        inner.node("Identity", on, output=still.name)
+        inputs = [
+            helper.make_tensor_value_info(number.name, types.INT64, []),
+            helper.make_tensor_value_info(on.name, types.BOOL, []),
+        ]
+        outputs = [
+            helper.make_tensor_value_info(still.name, types.BOOL, []),
+            helper.make_tensor_value_info(result.name, types.DOUBLE, [n_out]),
+        ]
+        graph = helper.make_graph(inner.nodes, inner.prefix, inputs, outputs, inner.constants)
+        n_rows = self.node("Gather", self.node("Shape", rows), np.array(0))
+        return self.node("Loop", n_rows, np.array(True), body=graph)
+
+    def _new_name(self, kind: str) -> str:
+        self._n_names += 1
+        return f"{self.prefix}/{kind}{self._n_names}"
+
+
+class Value:
+    """A tensor of a graph. Operators are those of NumPy."""
+
+    def __init__(self, graph: Graph, name: str):
+        self.graph, self.name = graph, name
+
+    def _node(self, operator: str, *inputs, **attributes) -> Value:
+        return self.graph.node(operator, *inputs, **attributes)
+
+    def _binary(self, operator: str, left, right) -> Value:
+        return self._node(operator, *(each if isinstance(each, Value) else _double(each) for each in (left, right)))
+
+    def __add__(self, other) -> Value:
+        return self._binary("Add", self, other)
+
+    def __radd__(self, other) -> Value:
+        return self._binary("Add", other, self)
+
+    def __sub__(self, other) -> Value:
+        return self._binary("Sub", self, other)
+
+    def __rsub__(self, other) -> Value:
+        return self._binary("Sub", other, self)
+
+    def __mul__(self, other) -> Value:
+        return self._binary("Mul", self, other)
+
+    def __rmul__(self, other) -> Value:
+        return self._binary("Mul", other, self)
+
+    def __truediv__(self, other) -> Value:
+        return self._binary("Div", self, other)
+
+    def __rtruediv__(self, other) -> Value:
+        return self._binary("Div", other, self)
+
+    def __pow__(self, other) -> Value:
+        return self._binary("Pow", self, other)
+
+    def __matmul__(self, other) -> Value:
+        return self._binary("MatMul", self, other)
+
+    def __gt__(self, other) -> Value:
+        return self._binary("Greater", self, other)
+
+    def __lt__(self, other) -> Value:
+        return self._binary("Less", self, other)
+
+    def equals(self, other) -> Value:
+        return self._binary("Equal", self, other)
+
+    def maximum(self, other) -> Value:
+        return self._binary("Max", self, other)
+
+    def minimum(self, other) -> Value:
+        return self._binary("Min", self, other)
+
+    def exp(self) -> Value:
+        return self._node("Exp", self)
+
+    def log(self) -> Value:
+        return self._node("Log", self)
+
+    def sqrt(self) -> Value:
+        return self._node("Sqrt", self)
+
+    def abs(self) -> Value:
+        return self._node("Abs", self)
+
+    def softmax(self) -> Value:
+        return self._node("Softmax", self, axis=1)
+
+    def argmax(self) -> Value:
+        """The first of the largest, as in NumPy."""
+        return self._node("ArgMax", self, axis=1, keepdims=0)
+
+    def where(self, yes, no) -> Value:
+        """``yes`` where this is true, elsewhere ``no``."""
+        return self._node("Where", self, *(each if isinstance(each, Value) else _double(each) for each in (yes, no)))
+
+    def sum(self, axis: int = 1, keepdims: bool = True) -> Value:
+        return self._node("ReduceSum", self, np.array([axis]), keepdims=int(keepdims))
+
+    def max(self) -> Value:
+        """The largest of each row (n, 1)."""
+        if self.graph.opset < 18:
+            return self._node("ReduceMax", self, axes=[1], keepdims=1)
+        return self._node("ReduceMax", self, np.array([1]), keepdims=1)
+
+    def columns(self, start: int, end: int) -> Value:
+        return self._node("Slice", self, *(np.array([each]) for each in (start, end, 1)))
+
+    def reshaped(self, *shape: int) -> Value:
+        return self._node("Reshape", self, np.array(shape))
+
+    def taken_from(self, values: Value) -> Value:
+        """The entries of ``values`` with these numbers."""
+        return self._node("Gather", values, self)
+
+    def cast(self, dtype: str, output: str | None = None) -> Value:
+        """The same in another type, named as in ``onnx.TensorProto``."""
+        to = getattr(needed("onnx").TensorProto, dtype)
+        return self._node("Cast", self, to=to, output=output)
+
+
+def concatenated(parts: list[Value]) -> Value:
+    """Columns side by side."""
+    return parts[0] if len(parts) == 1 else parts[0].graph.node("Concat", *parts, axis=1)
+
+
+def _double(array) -> np.ndarray:
+    return np.asarray(array, dtype=np.float64)

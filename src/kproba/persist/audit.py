@@ -1,0 +1,557 @@
+"""What is checked of a model once it is rebuilt, so that a bad file fails when it is loaded and not when it predicts.
+
+Some of these checks are for safety: compiled code in SciPy and scikit-learn trusts the indices that it is given, so
+what they are made of (categories, vocabularies, points to look up) must be as a fit would have made it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from ..bags import BagOfFeatures
+from ..basis import Basis
+from ..data.items import Items, Memory, Sequences, Table
+from ..data.look import Look, _Sample
+from ..data.sources import Chunk
+from ..estimators import ImportVectorMachine, KernelLogisticRegression
+from ..estimators._base import KernelClassifier
+from ..estimators._streamed import Partial
+from ..exceptions import ModelFileError
+from ..kernels import FromCallable, Kernel, Precomputed
+from ..kernels.hidden_markov import Models, Spec
+from ..kernels.mended import Mended
+from ..kernels.sequence import Comparisons
+from ..kernels.text import Bags
+from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
+from ..moments import Moments
+from ..pictures import PictureDescriptors
+from ..scaling import Scaling
+
+_DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
+#: Threads or processes that a file may ask for.
+MOST_WORKERS = 1024
+#: Attributes of fitted transformers by their shapes: "d" is n_features_in_, other letters agree within an object.
+_SHAPES = {
+    "StandardScaler": {"mean_": "d", "var_": "d", "scale_": "d"},
+    "RobustScaler": {"center_": "d", "scale_": "d"},
+    "MinMaxScaler": {"min_": "d", "scale_": "d", "data_min_": "d", "data_max_": "d", "data_range_": "d"},
+    "MaxAbsScaler": {"scale_": "d", "max_abs_": "d"},
+    "SimpleImputer": {"statistics_": "d"},
+    "PCA": {"components_": "kd", "mean_": "d", "explained_variance_": "k"},
+    "TruncatedSVD": {"components_": "kd"},
+    "VarianceThreshold": {"variances_": "d"},
+    "PowerTransformer": {"lambdas_": "d"},
+    "QuantileTransformer": {"quantiles_": "qd", "references_": "q"},
+}
+
+
+def check_model(model: Any, objects: Iterable[Any]) -> None:
+    """Refuse what no fit and no ``save`` would have made. Parts come before what is made of them."""
+    if not isinstance(model, BaseEstimator):
+        raise ModelFileError(f"it holds a {type(model).__name__} and no model.")
+    for obj in objects:
+        check(obj)
+
+
+def check(obj: Any) -> None:
+    """All that is known of the kinds of object that this is."""
+    for kind, of_kind in _CHECKS.items():
+        if isinstance(obj, kind):
+            of_kind(obj)
+    of_others = _PREPROCESSING_CHECKS.get(type(obj).__name__)
+    if of_others is not None:
+        of_others(obj)
+
+
+def _need(condition: Any, obj: Any, what: str) -> None:
+    if not condition:
+        raise ModelFileError(f"{type(obj).__name__}: {what}.")
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _is_numbers(value: Any, ndim: int, kinds: str = "fiub") -> bool:
+    """A finite array of so many dimensions."""
+    fits = isinstance(value, np.ndarray) and value.ndim == ndim and value.dtype.kind in kinds
+    return fits and (value.dtype.kind != "f" or bool(np.isfinite(value).all()))
+
+
+def _is_below(value: Any, most: Any) -> bool:
+    """A vector of whole numbers from 0 to below ``most``."""
+    return _is_numbers(value, 1, "iu") and bool(((value >= 0) & (value < most)).all())
+
+
+# ---------------------------------------------------------------- estimators
+
+
+def _check_estimator(obj: BaseEstimator) -> None:
+    jobs = getattr(obj, "n_jobs", None)
+    _need(jobs is None or (isinstance(jobs, Integral) and abs(int(jobs)) <= MOST_WORKERS), obj, "n_jobs is too large")
+    if hasattr(obj, "_parameter_constraints"):
+        obj._validate_params()
+    names = getattr(obj, "feature_names_in_", None)
+    if isinstance(names, np.ndarray):
+        _need(names.ndim == 1 and all(isinstance(name, str) for name in names), obj, "feature_names_in_ is no text")
+        _need(len(names) == getattr(obj, "n_features_in_", len(names)), obj, "feature_names_in_ has another length")
+
+
+def _check_classifier(clf: KernelClassifier) -> None:
+    clf._check_parameters()
+    device = clf.device
+    _need(device is None or (isinstance(device, str) and _DEVICE.fullmatch(device)), clf, "device is no name of one")
+    _need(isinstance(vars(clf).get("_partial"), Partial | None), clf, "what partial_fit goes on with is odd")
+    if not {"coef_", "basis_", "link_"} & set(vars(clf)):
+        return
+    for name in ("coef_", "basis_", "link_", "scaling_", "intercept_", "classes_", "_multilabel", "kernel_"):
+        _need(name in vars(clf), clf, f"it is fitted, but has no {name}")
+    _need(isinstance(clf._multilabel, bool) and isinstance(clf._on_items, bool), clf, "its kind of rows is not told")
+    c = _check_classes(clf)
+    _need(isinstance(clf.basis_, Basis) and isinstance(clf.kernel_, Kernel), clf, "basis_ or kernel_ is none")
+    b, k = clf.basis_.n_centers, _n_scores(clf, c)
+    _need(_is_numbers(clf.coef_, 2, "f") and clf.coef_.shape == (b, k), clf, f"coef_ must have the shape ({b}, {k})")
+    _check_intercept(clf, k)
+    _check_link(clf, c)
+    d = _check_columns(clf)
+    owner = clf.basis_.owner
+    _need(owner is None or (_is_below(owner, c) and len(owner) == b), clf, "the owners of centres are no classes")
+    if d is not None and not isinstance(clf.basis_.kernel, Precomputed):
+        _check_prediction(clf, d, k)
+
+
+def _n_scores(clf, c: int) -> int:
+    """Columns of the coefficients: one a class, and for tags of least squares the constants that go with them."""
+    if not clf._multilabel or isinstance(clf, KernelLogisticRegression | ImportVectorMachine):
+        return c
+    _need(isinstance(clf.link_, PerTag | CalibratedTags), clf, f"link_ is a {type(clf.link_).__name__}")
+    return int(clf.link_.constant.max()) + 1
+
+
+def _check_classes(clf) -> int:
+    classes = clf.classes_
+    fits = isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUSO"
+    _need(fits and len(classes) >= (1 if clf._multilabel else 2), clf, "classes_ is no list of classes")
+    if classes.dtype.kind == "O":
+        _need(all(isinstance(label, str | bool | Real) for label in classes), clf, "classes_ has odd labels")
+    else:
+        _need(classes.dtype.kind != "f" or np.isfinite(classes).all(), clf, "classes_ has NaN or infinity")
+    _need(len(set(classes.tolist())) == len(classes), clf, "classes_ has a class twice")
+    return len(classes)
+
+
+def _check_intercept(clf, k: int) -> None:
+    intercept = np.asarray(clf.intercept_)
+    fits = intercept.dtype.kind in "fiu" and intercept.shape in ((), (k,)) and np.isfinite(intercept).all()
+    _need(fits, clf, f"intercept_ must be a number, or {k} of them")
+
+
+def _check_link(clf, c: int) -> None:
+    link, kinds = clf.link_, (Clip, Ratio, Softmax, Sigmoid, CalibratedSoftmax)
+    if isinstance(link, PerTag | CalibratedTags):
+        _need(clf._multilabel and len(link.constant) == c, clf, f"link_ must be of {c} tags")
+        return
+    _need(isinstance(link, kinds), clf, f"link_ is a {type(link).__name__}")
+    _need(hasattr(link, "probabilities") or clf.link == "none", clf, "link_ gives no probabilities")
+    _need(not isinstance(link, CalibratedSoftmax) or len(link.prior) == c, clf, f"link_ is not of {c} classes")
+
+
+def _check_columns(clf) -> int | None:
+    """Centres, scaling and the number of columns belong together; that number, or None where rows have no columns."""
+    d, centers, scaling = getattr(clf, "n_features_in_", None), clf.basis_.centers, clf.scaling_
+    _need(scaling is None or isinstance(scaling, Scaling), clf, "scaling_ is none")
+    if isinstance(centers, Items):
+        _need(clf._on_items, clf, "its centres are no rows of a table")
+        if not isinstance(centers, Sequences):
+            _need(scaling is None, clf, "items are not scaled")
+            return None
+        _need(centers.n_coefficients == d, clf, f"its centres have not {d} coefficients a frame")
+        _need(scaling is None or len(scaling.center) == d, clf, f"scaling_ is not of {d} coefficients")
+        return None
+    _need(_is_count(d, 1) and not clf._on_items, clf, "n_features_in_ is no number of columns")
+    if isinstance(clf.basis_.kernel, Precomputed):
+        _need(clf._is_precomputed and scaling is None and _is_below(centers, d), clf, f"centres are below column {d}")
+        return d
+    _need(centers.ndim == 2 and centers.shape[1] == d, clf, f"its centres have not {d} columns")
+    _need(scaling is None or len(scaling.center) == d, clf, f"scaling_ is not of {d} columns")
+    return d
+
+
+def _check_prediction(clf, d: int, k: int) -> None:
+    """One row through the model: what does not fit together shows now."""
+    row = np.zeros((1, d)) if clf.scaling_ is None else clf.scaling_.center[None, :]
+    scaled = row if clf.scaling_ is None else clf.scaling_(row)
+    scores = clf.basis_.scores(scaled, clf.coef_) + clf.intercept_
+    _need(scores.shape == (1, k) and np.isfinite(scores).all(), clf, "it has no finite score for a row in the middle")
+    decision = clf.link_.decision(scores)
+    _need(decision.shape == (1, len(clf.classes_)), clf, "its link does not go with its classes")
+
+
+def _check_basis(basis: Basis) -> None:
+    kernel, centers = basis.kernel, basis.centers
+    _need(isinstance(kernel, Kernel) and not isinstance(kernel, FromCallable), basis, "its kernel is none")
+    _need(kernel.width is not None or not kernel.has_width, basis, "the width of its kernel is not told")
+    _need(_is_count(basis.workers, 1) and basis.workers <= MOST_WORKERS, basis, "its number of workers is odd")
+    _need(basis.row_center is None or _is_numbers(basis.row_center, 1, "iu"), basis, "row_center is no list of numbers")
+    if isinstance(centers, Items):
+        return
+    ndim = 1 if isinstance(kernel, Precomputed) else 2
+    values = centers.data if sparse.issparse(centers) else centers
+    _need(_is_numbers(values, 1 if sparse.issparse(centers) else ndim), basis, "its centres are no finite numbers")
+    _need(centers.shape[0] > 0, basis, "it has no centres")
+
+
+def _check_mended(kernel: Mended) -> None:
+    _need(isinstance(kernel.kernel, Kernel) and not isinstance(kernel.kernel, Mended), kernel, "it mends no kernel")
+    _need(hasattr(kernel.landmarks, "__len__"), kernel, "it has no landmarks")
+    m = len(kernel.landmarks)
+    fits = _is_numbers(kernel.values, 1, "f") and _is_numbers(kernel.vectors, 2, "f")
+    _need(fits and kernel.values.shape == (m,) and kernel.vectors.shape == (m, m), kernel, f"it is not of {m} rows")
+
+
+def _check_scaling(scaling: Scaling) -> None:
+    parts = (scaling.center, scaling.scale, scaling.relevance)
+    _need(all(_is_numbers(part, 1, "f") for part in parts), scaling, "its parts are no finite numbers")
+    _need(_is_numbers(scaling.squashed, 1, "b"), scaling, "squashed is no list of truth values")
+    _need(len({len(part) for part in (*parts, scaling.squashed)}) == 1, scaling, "its parts have several lengths")
+    _need((scaling.scale > 0).all() and (scaling.relevance > 0).all(), scaling, "scale and relevance are positive")
+
+
+def _check_calibrated(link: CalibratedSoftmax) -> None:
+    parts = (link.prior, link.slope, link.offset)
+    _need(all(_is_numbers(part, 1, "f") for part in parts), link, "its parts are no finite numbers")
+    _need(len({len(part) for part in parts}) == 1, link, "its parts have several lengths")
+    _need((link.prior > 0).all(), link, "prior is positive")
+    _need(isinstance(link.sharpness, float) and 0 < link.sharpness < np.inf, link, "sharpness is a positive number")
+    span = link.span
+    _need(
+        isinstance(span, tuple) and len(span) == 2 and all(isinstance(x, float) for x in span), link, "span is a pair"
+    )
+    _need(span[0] <= span[1], link, "span is a pair in order")
+
+
+def _check_per_tag(link: PerTag) -> None:
+    _need(isinstance(link.link, Clip | Ratio), link, "it has an odd link")
+    _check_constants(link)
+
+
+def _check_constants(link: Any) -> None:
+    """Constants stand behind the tags that they go with."""
+    n_tags = len(link.constant) if isinstance(link.constant, np.ndarray) else 0
+    _need(n_tags > 0 and _is_below(link.constant, 2 * n_tags), link, "its constants are no columns")
+    _need((link.constant >= n_tags).all(), link, "its constants are tags")
+
+
+def _check_calibrated_tags(link: CalibratedTags) -> None:
+    _check_constants(link)
+    n_tags = len(link.constant)
+    for name, ndim in (("prior", 1), ("sharpness", 1), ("offset", 1), ("slope", 2), ("span", 2)):
+        part = getattr(link, name)
+        fits = _is_numbers(part, ndim, "f") and part.shape == (2, n_tags)[2 - ndim :]
+        _need(fits, link, f"{name} is no list of finite numbers, one for every tag")
+    _need(((link.prior > 0) & (link.prior < 1)).all() and (link.sharpness > 0).all(), link, "prior or sharpness is odd")
+    _need((link.span[0] <= link.span[1]).all(), link, "its spans are not in order")
+
+
+# ---------------------------------------------------------------- items
+
+
+def _check_items(items: Items) -> None:
+    _need(isinstance(items.memory, Memory), items, "it has no memory")
+    if isinstance(items, Sequences):
+        _need(_is_numbers(items._frames, 2, "f") and _is_numbers(items._ends, 1, "iu"), items, "it has no frames")
+        _need(items._frames.dtype == np.float64 and len(items._ends) > 0, items, "it has no frames")
+        grows = (np.diff(items._ends, prepend=0) > 0).all()
+        _need(grows and items._ends[-1] == len(items._frames), items, "the lengths do not go with the frames")
+    else:
+        values = items._values
+        _need(isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == object, items, "it has no values")
+    _need(_is_below(items._index, items._n_all), items, "its places are not those of its items")
+    for entry in items.memory.entries.values():
+        n = len(entry.counts.indptr) - 1 if isinstance(entry, Bags) else getattr(entry, "n", None)
+        n = len(entry.own) if isinstance(entry, Comparisons) else n
+        _need(isinstance(entry, Bags | Comparisons | Table) and n == items._n_all, items, "it remembers something odd")
+
+
+def _check_memory(memory: Memory) -> None:
+    _need(isinstance(memory.entries, dict), memory, "it has no entries")
+
+
+def _check_table(table: Table) -> None:
+    _need(_is_count(table.n) and table._values is None, table, "it has values of its own")
+
+
+def _check_bags(bags: Bags) -> None:
+    _need(sparse.issparse(bags.counts) and _is_numbers(bags.square, 1), bags, "it has no counts")
+    fits = isinstance(bags.codes, np.ndarray) and bags.codes.dtype == np.uint64
+    _need(fits and bags.counts.shape == (len(bags.square), len(bags.codes)), bags, "its parts do not go together")
+
+
+def _check_models(models: Models) -> None:
+    _need(all(isinstance(part, np.ndarray) and part.dtype == np.float64 for part in models.parts), models, "no arrays")
+    _need(models.mean.ndim == 3, models, "its means are no table for every state")
+    m, s, d = models.mean.shape
+    shapes = [part.shape for part in (models.start, models.transition)]
+    _need(shapes == [(m, s), (m, s, s)] and s > 0, models, "its states do not go together")
+    _need(models.covariance.shape in ((m, s, d), (m, s, d, d)), models, "its covariances have another shape")
+
+
+def _check_comparisons(known: Comparisons) -> None:
+    _need(isinstance(known.spec, Spec) and isinstance(known.table, Table), known, "it has no spec or table")
+    fits = isinstance(known.own, np.ndarray) and known.own.ndim == 1 and known.own.dtype == np.float64
+    _need(fits and known.table.n == len(known.own), known, "its parts have several lengths")
+    if known._models is None:
+        _need(np.isnan(known.own).all(), known, "it has lost its models")
+        return
+    _need(isinstance(known._models, Models) and len(known._models) == len(known.own), known, "its models are of others")
+    _need(known._models.start.shape[1] == known.spec.n_states, known, "its models have other states")
+
+
+# ---------------------------------------------------------------- partial fits, bags of features, pictures
+
+
+def _check_moments(moments: Moments) -> None:
+    _need(_is_numbers(moments.H, 2, "f") and _is_numbers(moments.h, 2, "f"), moments, "it has no sums")
+    b, k = moments.h.shape
+    fits = moments.H.shape == (b, b) and _is_numbers(moments.totals, 1, "f") and moments.totals.shape == (k,)
+    _need(fits and moments.H.dtype == moments.h.dtype == np.float64, moments, "its sums do not go together")
+    _need(moments.H.flags.f_contiguous, moments, "its sums lie in another order")
+
+
+def _check_look(look: Look) -> None:
+    _need(isinstance(look.sample, _Sample | None) and isinstance(look.chunks, list), look, "its sample is odd")
+    _need(_is_count(look.size, 1) and _is_count(look.n_rows), look, "its numbers of rows are odd")
+    _need(all(isinstance(chunk, Chunk) for chunk in look.chunks), look, "it has odd rows")
+
+
+def _check_sample(sample: _Sample) -> None:
+    _need(
+        _is_numbers(sample.X, 2, "f") and _is_numbers(sample.weight, 1, "f"), sample, "its rows are no finite numbers"
+    )
+    parts = (sample.X, sample.y, sample.weight, sample.rank)
+    _need(all(isinstance(part, np.ndarray) and part.ndim for part in parts), sample, "its parts are no arrays")
+    _need(len({len(part) for part in parts}) == 1, sample, "its parts have several lengths")
+
+
+def _check_partial(partial: Partial) -> None:
+    _need(isinstance(partial.look, Look) and isinstance(partial.classes, np.ndarray), partial, "it has seen no rows")
+    _need(partial.last is None and isinstance(partial.moments, Moments | None), partial, "it has odd sums")
+    if partial.statistic is not None and partial.moments is not None:
+        basis = partial.statistic.basis
+        _need(isinstance(basis, Basis) and basis.n_centers == len(partial.moments.h), partial, "its sums are of others")
+    _need(
+        _is_numbers(partial.factors, 1) and len(partial.factors) == len(partial.classes), partial, "its factors differ"
+    )
+
+
+def _check_bag(bag: BagOfFeatures) -> None:
+    bag._check_options()
+    if "words_" not in vars(bag):
+        return
+    d, words, lookup = bag.n_features_in_, bag.words_, bag._lookup
+    _need(_is_numbers(words, 2, "f") and words.shape[1] == d and len(words) > 0, bag, "words_ is no table of numbers")
+    for part in (bag._origin, bag._scale):
+        _need(_is_numbers(part, 1, "f") and len(part) == d, bag, f"its origin or scale is not of {d} columns")
+    _need((bag._scale > 0).all(), bag, "its scale is positive")
+    _need(type(lookup).__name__ == "NearestNeighbors", bag, "it has nothing to look words up with")
+    _need(lookup._fit_X.shape == words.shape and lookup._fit_X.dtype == words.dtype, bag, "it looks up other words")
+    _need(isinstance(bag.spread_, float) and 0 <= bag.spread_ < np.inf, bag, "spread_ is no number")
+
+
+def _check_lookup(lookup: Any) -> None:
+    """By brute force alone: a tree is not plain data, and compiled code would trust it."""
+    if "_fit_X" not in vars(lookup):
+        return
+    fits = lookup._fit_method == "brute" and lookup._tree is None and lookup.effective_metric_ == "euclidean"
+    _need(fits and lookup.effective_metric_params_ in ({}, None), lookup, "only brute force can be loaded")
+    points = lookup._fit_X
+    _need(_is_numbers(points, 2, "f") and points.flags.c_contiguous, lookup, "its points are no finite numbers")
+    fits = lookup.n_samples_fit_ == len(points) and lookup.n_features_in_ == points.shape[1]
+    _need(fits and points.dtype in (np.float32, np.float64), lookup, "its points have another shape")
+
+
+_CHECKS: dict[type, Callable[[Any], None]] = {
+    BaseEstimator: _check_estimator,
+    Table: _check_table,
+    Memory: _check_memory,
+    Bags: _check_bags,
+    Models: _check_models,
+    Comparisons: _check_comparisons,
+    Items: _check_items,
+    Mended: _check_mended,
+    Scaling: _check_scaling,
+    CalibratedSoftmax: _check_calibrated,
+    PerTag: _check_per_tag,
+    CalibratedTags: _check_calibrated_tags,
+    Basis: _check_basis,
+    Moments: _check_moments,
+    _Sample: _check_sample,
+    Look: _check_look,
+    Partial: _check_partial,
+    BagOfFeatures: _check_bag,
+    PictureDescriptors: PictureDescriptors._check_options,
+    KernelClassifier: _check_classifier,
+}
+
+
+# ---------------------------------------------------------------- preprocessing of other libraries
+
+
+def _check_shapes(obj: Any) -> None:
+    """The arrays of a transformer have the lengths that they have after a fit."""
+    sizes = {"d": vars(obj)["n_features_in_"]} if "n_features_in_" in vars(obj) else {}
+    for name, letters in _SHAPES[type(obj).__name__].items():
+        array = vars(obj).get(name)
+        if array is None:
+            continue
+        _need(isinstance(array, np.ndarray) and array.ndim == len(letters), obj, f"{name} is no array of its kind")
+        for letter, size in zip(letters, array.shape):
+            _need(sizes.setdefault(letter, size) == size, obj, f"{name} has the shape {array.shape}")
+        if array.dtype.kind == "f" and type(obj).__name__ != "SimpleImputer":
+            _need(np.isfinite(array).all(), obj, f"{name} has NaN or infinity")
+        _need(name != "scale_" or array.all(), obj, "scale_ has zeros")
+
+
+def _check_pipeline(pipeline: Any) -> None:
+    _need(
+        pipeline.memory is None,
+        pipeline,
+        "memory names a folder, whose contents a fit would trust; only None is loaded",
+    )
+    _check_steps(pipeline, pipeline.steps)
+
+
+def _check_steps(owner: Any, steps: Any, length: int = 2) -> None:
+    _need(isinstance(steps, list) and steps, owner, "it has no steps")
+    for step in steps:
+        fits = isinstance(step, tuple) and len(step) == length and isinstance(step[0], str)
+        _need(fits and _is_step(step[1]), owner, "a step is no name with a transformer")
+
+
+def _is_step(step: Any) -> bool:
+    return (
+        isinstance(step, BaseEstimator) or step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
+    )
+
+
+def _check_union(union: Any) -> None:
+    _check_steps(union, union.transformer_list)
+
+
+def _check_columns_of(transformer: Any) -> None:
+    _check_steps(transformer, transformer.transformers, 3)
+    if "transformers_" in vars(transformer):
+        _check_steps(transformer, transformer.transformers_, 3)
+    passed = getattr(transformer, "_name_to_fitted_passthrough", {})
+    _need(isinstance(passed, dict), transformer, "what it passes on is odd")
+    _need(all(isinstance(step, BaseEstimator) for step in passed.values()), transformer, "what it passes on is odd")
+
+
+def _check_function_transformer(transformer: Any) -> None:
+    functions = (transformer.func, transformer.inverse_func)
+    _need(functions == (None, None), transformer, "it has a function; only one without can be loaded")
+    names = transformer.feature_names_out
+    _need(names in (None, "one-to-one"), transformer, "feature_names_out is a function")
+
+
+def _check_categories(encoder: Any) -> None:
+    """Columns of the output are counted from these, and go unchecked into a sparse matrix."""
+    if "categories_" not in vars(encoder):
+        return
+    categories = encoder.categories_
+    _need(isinstance(categories, list) and len(categories) == encoder.n_features_in_, encoder, "categories_ is odd")
+    for known in categories:
+        _need(isinstance(known, np.ndarray) and known.ndim == 1 and len(known) > 0, encoder, "categories_ is odd")
+        if known.dtype.kind not in "OUS":  # these are looked up by bisection
+            sure = known[:-1] if known.dtype.kind in "fM" and known[-1] != known[-1] else known
+            _need((sure[:-1] < sure[1:]).all(), encoder, "categories_ are not in order")
+    if "_n_features_outs" in vars(encoder):
+        sizes = _check_infrequent(encoder, categories)
+        _check_dropped(encoder, sizes)
+        _need(encoder._n_features_outs == encoder._compute_n_features_outs(), encoder, "its columns are miscounted")
+
+
+def _check_infrequent(encoder: Any, categories: list[np.ndarray]) -> list[int]:
+    """Rare categories share a number; how many are left of each column's."""
+    sizes = [len(known) for known in categories]
+    _need(isinstance(encoder._infrequent_enabled, bool), encoder, "it does not say whether rare categories are grouped")
+    if not encoder._infrequent_enabled:
+        return sizes
+    rare, mappings = encoder._infrequent_indices, encoder._default_to_infrequent_mappings
+    _need(len(rare) == len(mappings) == len(sizes), encoder, "its rare categories are of other columns")
+    for number, (own, mapping) in enumerate(zip(rare, mappings)):
+        _need((own is None) == (mapping is None), encoder, "its rare categories are odd")
+        if own is not None:
+            _need(_is_below(own, sizes[number]) and 0 < len(np.unique(own)) == len(own), encoder, "odd rare categories")
+            n_left = sizes[number] - len(own) + 1
+            _need(
+                _is_below(mapping, n_left) and len(mapping) == sizes[number], encoder, "odd numbers of rare categories"
+            )
+            sizes[number] = n_left
+    return sizes
+
+
+def _check_dropped(encoder: Any, sizes: list[int]) -> None:
+    for dropped in (encoder._drop_idx_after_grouping, encoder.drop_idx_):
+        if dropped is not None:
+            fits = isinstance(dropped, np.ndarray) and dropped.shape == (len(sizes),)
+            _need(fits, encoder, "what it drops is of other columns")
+    dropped = encoder._drop_idx_after_grouping
+    for place, size in zip([] if dropped is None else dropped.tolist(), sizes):
+        _need(place is None or (_is_count(place) and place < size), encoder, "it drops a category that there is not")
+
+
+def _check_vocabulary(vectorizer: Any) -> None:
+    """Words are numbered without gaps: their numbers go unchecked into a sparse matrix."""
+    _need(getattr(vectorizer, "input", "content") == "content", vectorizer, "it would open files named in the rows")
+    weighing = vars(vectorizer).get("_tfidf")
+    _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
+    words = vars(vectorizer).get("vocabulary_")
+    if words is None:
+        return
+    _need(isinstance(words, dict) and all(map(_is_count, words.values())), vectorizer, "vocabulary_ is odd")
+    _need(set(words.values()) == set(range(len(words))), vectorizer, "vocabulary_ is not numbered without gaps")
+    weights = getattr(weighing, "idf_", None)
+    _need(weights is None or len(weights) == len(words), vectorizer, "its weights are of other words")
+
+
+def _check_tfidf(transformer: Any) -> None:
+    weights = vars(transformer).get("idf_")
+    _need(weights is None or _is_numbers(weights, 1, "f"), transformer, "idf_ is no list of numbers")
+
+
+def _check_each_column(transformer: Any) -> None:
+    fitted = vars(transformer).get("transformers_", {})
+    fits = isinstance(fitted, dict) and all(isinstance(step, BaseEstimator) for step in fitted.values())
+    _need(fits, transformer, "transformers_ has no transformer for some column")
+
+
+def _check_filter(selector: Any) -> None:
+    _need(callable(selector.predicate) and isinstance(selector.args, tuple), selector, "it has no predicate")
+    _need(isinstance(selector.kwargs, dict), selector, "it has no arguments")
+
+
+_PREPROCESSING_CHECKS: dict[str, Callable[[Any], None]] = {
+    **dict.fromkeys(_SHAPES, _check_shapes),
+    "Pipeline": _check_pipeline,
+    "FeatureUnion": _check_union,
+    "ColumnTransformer": _check_columns_of,
+    "FunctionTransformer": _check_function_transformer,
+    "OneHotEncoder": _check_categories,
+    "OrdinalEncoder": _check_categories,
+    "CountVectorizer": _check_vocabulary,
+    "TfidfVectorizer": _check_vocabulary,
+    "HashingVectorizer": _check_vocabulary,
+    "TfidfTransformer": _check_tfidf,
+    "NearestNeighbors": _check_lookup,
+    "ApplyToEachCol": _check_each_column,
+    "Filter": _check_filter,
+    "NameFilter": _check_filter,
+}

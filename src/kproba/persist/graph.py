@@ -1,0 +1,503 @@
+"""Objects as a list of plain nodes, and back.
+
+Every value is a JSON scalar, or points to a node by its number. A node says what it ``is`` and may point to nodes
+before it alone: so nothing is nested deeply, nothing can point to itself, and what was shared stays shared.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..data.sources import CheckedInputs
+from ..exceptions import ModelFileError
+from ..kernels.hidden_markov import Spec
+from .archive import Archive
+from .types import PLAIN_TYPES, class_of, class_tags, function_of, function_tags, rebuilt, shortened, state_of
+
+REFUSAL = "the model cannot be saved"
+#: Arrays of these types are stored as they are; those of objects value by value.
+_ARRAY_KINDS = "biufSUmM"
+_PANDAS_DTYPE = re.compile(
+    r"U?Int(8|16|32|64)|Float(32|64)|boolean|str|string(\[(python|pyarrow)\])?|category"
+    r"|datetime64\[(s|ms|us|ns), (?!dateutil)[A-Za-z_]+(/[A-Za-z0-9_+-]+)*\]"
+)
+_POLARS_DTYPE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String|Date|Categorical|Null")
+_POLARS_DATES = re.compile(r"Datetime\((ms|us|ns)\)(?:@([A-Za-z_]+(?:/[A-Za-z0-9_+-]+)*))?")
+_SCALAR_DTYPE = re.compile(r"[<>|](b1|i[1248]|u[1248]|f[248]|U\d{1,9}|[mM]8\[[A-Za-z0-9]{1,6}\])|O")
+#: Characters that a node may take written out in full.
+MOST_WEIGHT = 1 << 27
+#: Words of the Mersenne twister; its C code does not check where it stands among them.
+_TWISTER_WORDS = 624
+
+
+# ---------------------------------------------------------------- from objects to nodes
+
+
+class Encoder:
+    """Collects nodes and arrays."""
+
+    def __init__(self) -> None:
+        self.nodes: list[dict[str, Any]] = []
+        self.arrays: list[np.ndarray] = []
+        self._numbers: dict[int, int] = {}
+        self._open: set[int] = set()
+        self.kept: list[Any] = []  # numbers go by identity, which ends with the object
+        self._path: list[str] = []
+        self._classes, self._functions = class_tags(), function_tags()
+        self._types = {found: name for name, found in PLAIN_TYPES.items()}
+
+    def value(self, obj: Any) -> Any:
+        """What stands for an object inside a node."""
+        if obj is None or type(obj) in (bool, str):
+            return obj
+        if type(obj) is int:
+            if abs(obj) >= 1 << 1024:
+                raise self._refusal("is a number of over a thousand bits")
+            return obj
+        if type(obj) is float:
+            return obj if math.isfinite(obj) else {"float": repr(obj)}
+        return {"ref": self._number(obj)}
+
+    def _number(self, obj: Any) -> int:
+        if id(obj) in self._numbers:
+            return self._numbers[id(obj)]
+        if id(obj) in self._open:
+            raise self._refusal("is part of itself: the objects form a cycle")
+        self._open.add(id(obj))
+        self.kept.append(obj)
+        node = self._node(obj)
+        self._open.discard(id(obj))
+        self.nodes.append(node)
+        self._numbers[id(obj)] = len(self.nodes) - 1
+        return len(self.nodes) - 1
+
+    def _node(self, obj: Any) -> dict[str, Any]:
+        cls = type(obj)
+        if cls in self._classes:
+            return self._object(obj, self._classes[cls])
+        plain = _PLAIN.get(cls)
+        if plain is not None:
+            return plain(self, obj)
+        if isinstance(obj, np.generic):
+            return self._scalar(obj)
+        if isinstance(obj, np.dtype):
+            return {"is": "dtype", "name": self._dtype_name(obj)}
+        if isinstance(obj, type) and obj in self._types:
+            return {"is": "type", "name": self._types[obj]}
+        if callable(obj) and not isinstance(obj, type):
+            return self._function(obj)
+        return self._table_type(obj)
+
+    def _object(self, obj: Any, tag: str) -> dict[str, Any]:
+        if isinstance(obj, tuple):  # a NamedTuple
+            return {"is": "named_tuple", "class": tag, "values": self._values(obj)}
+        state = state_of(obj)
+        self.kept.append(state)
+        return {"is": "object", "class": tag, "state": {name: self._at(f".{name}", state[name]) for name in state}}
+
+    def _at(self, step: str, obj: Any) -> Any:
+        """The value of an object that is a step away; an error says by which steps it was reached."""
+        self._path.append(step)
+        value = self.value(obj)
+        self._path.pop()
+        return value
+
+    def _values(self, objects) -> list[Any]:
+        return [self._at(f"[{number}]", obj) for number, obj in enumerate(objects)]
+
+    def _list(self, obj) -> dict[str, Any]:
+        return {"is": type(obj).__name__, "values": self._values(obj)}
+
+    def _set(self, obj) -> dict[str, Any]:
+        """In an order that does not depend on hashes, which change from run to run."""
+        members = sorted(obj, key=lambda member: (type(member).__name__, repr(member)))
+        return {"is": type(obj).__name__, "values": self._values(members)}
+
+    def _dict(self, obj: dict) -> dict[str, Any]:
+        keys = [self._at("'s keys", key) for key in obj]
+        values = [self._at(f"[{shortened(key, 40)}]", value) for key, value in obj.items()]
+        return {"is": "dict", "keys": keys, "values": values}
+
+    def _slice(self, obj: slice) -> dict[str, Any]:
+        return {"is": "slice", "values": self._values((obj.start, obj.stop, obj.step))}
+
+    def _array(self, obj: np.ndarray) -> dict[str, Any]:
+        obj = obj.view(np.ndarray)
+        if obj.dtype == object:
+            return self._object_array(obj)
+        if obj.dtype.kind not in _ARRAY_KINDS or (obj.dtype.kind == "f" and obj.dtype.itemsize > 8):
+            raise self._refusal(f"is an array of {obj.dtype}, which a model file does not hold")
+        return {"is": "array", "number": self._stored(obj)}
+
+    def _stored(self, array: np.ndarray) -> int:
+        self.arrays.append(array)
+        return len(self.arrays) - 1
+
+    def _object_array(self, obj: np.ndarray) -> dict[str, Any]:
+        values = obj.ravel().tolist()
+        if not values or not all(type(value) is str for value in values):
+            return {"is": "objects", "values": self._values(values), "shape": list(obj.shape)}
+        # text of any lengths, one after the other: smaller than JSON, and nothing to parse
+        texts = [value.encode("utf-8", "surrogatepass") for value in values]
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+        numbers = [self._stored(np.frombuffer(b"".join(texts), np.uint8)), self._stored(ends)]
+        return {"is": "strings", "numbers": numbers, "shape": list(obj.shape)}
+
+    def _csr(self, obj) -> dict[str, Any]:
+        parts = {name: self._at(f".{name}", getattr(obj, name)) for name in ("data", "indices", "indptr")}
+        return {"is": type(obj).__name__, "shape": [int(n) for n in obj.shape], **parts}
+
+    def _random_state(self, obj: np.random.RandomState) -> dict[str, Any]:
+        state: Any = obj.get_state(legacy=False)
+        if state["bit_generator"] != "MT19937":
+            raise self._refusal(f"is a random state of {state['bit_generator']}; use MT19937 or a whole number")
+        gauss = [int(state["has_gauss"]), float(state["gauss"])]
+        words, place = state["state"]["key"], int(state["state"]["pos"])
+        return {"is": "random_state", "words": self._stored(words), "place": place, "gauss": gauss}
+
+    def _scalar(self, obj: np.generic) -> dict[str, Any]:
+        if obj.dtype.kind in "mM":
+            return {"is": "scalar", "dtype": self._dtype_name(obj.dtype), "value": int(obj.view(np.int64))}
+        if obj.dtype.kind not in "biufU" or (obj.dtype.kind != "U" and obj.dtype.itemsize > 8):
+            raise self._refusal(f"is a {obj.dtype}, which a model file does not hold")
+        return {"is": "scalar", "dtype": self._dtype_name(obj.dtype), "value": self.value(obj.item())}
+
+    def _dtype_name(self, dtype: np.dtype) -> str:
+        name = "O" if dtype.kind == "O" else dtype.str
+        if not _SCALAR_DTYPE.fullmatch(name):
+            raise self._refusal(f"is the type {dtype}, which a model file does not hold")
+        return name
+
+    def _function(self, obj: Callable) -> dict[str, Any]:
+        try:
+            return {"is": "function", "name": self._functions[obj]}
+        except (KeyError, TypeError):
+            name = getattr(obj, "__qualname__", type(obj).__qualname__)
+            raise self._refusal(
+                f"is code ({name}), and a model file holds none. Use a named kernel, a Kernel object of kproba or a "
+                "transformer without functions; or pickle the model, which only those should load who trust it"
+            ) from None
+
+    def _table_type(self, obj: Any) -> dict[str, Any]:
+        """Types and missing values of pandas and polars, by their names."""
+        library, name = type(obj).__module__.partition(".")[0], str(obj)
+        if library == "pandas" and name in ("<NA>", "NaT"):
+            return {"is": "pandas_missing", "name": name}
+        if library == "pandas" and _PANDAS_DTYPE.fullmatch(name) and _pandas_dtype(name) == obj:
+            return {"is": "pandas_dtype", "name": name}
+        polars_name = _polars_name(obj)
+        if polars_name is not None:
+            return {"is": "polars_dtype", "name": polars_name}
+        found = obj if isinstance(obj, type) else type(obj)
+        raise self._refusal(
+            f"is a {found.__module__}.{found.__qualname__}, which is not among the types that a model file holds; "
+            "pickle keeps such models, for those who trust the file"
+        )
+
+    def _refusal(self, what: str) -> ModelFileError:
+        return ModelFileError(f"{REFUSAL}: model{''.join(self._path)} {what}.")
+
+
+_PLAIN: dict[type, Callable[[Encoder, Any], dict[str, Any]]] = {
+    list: Encoder._list,
+    tuple: Encoder._list,
+    set: Encoder._set,
+    frozenset: Encoder._set,
+    dict: Encoder._dict,
+    slice: Encoder._slice,
+    np.ndarray: Encoder._array,
+    np.memmap: Encoder._array,
+    CheckedInputs: Encoder._array,
+    sparse.csr_array: Encoder._csr,
+    sparse.csr_matrix: Encoder._csr,
+    np.random.RandomState: Encoder._random_state,
+}
+
+
+def _pandas_dtype(name: str) -> Any:
+    from pandas.api.types import pandas_dtype
+
+    return pandas_dtype(name)
+
+
+def _polars_name(obj: Any) -> str | None:
+    found = obj if isinstance(obj, type) else type(obj)
+    if found.__module__.partition(".")[0] != "polars":
+        return None
+    if found.__name__ == "Datetime" and not isinstance(obj, type):
+        zone = "" if obj.time_zone is None else f"@{obj.time_zone}"
+        name = f"Datetime({obj.time_unit}){zone}"
+        return name if _POLARS_DATES.fullmatch(name) else None
+    return found.__name__ if _POLARS_DTYPE.fullmatch(found.__name__) else None
+
+
+# ---------------------------------------------------------------- from nodes to objects
+
+
+class Decoder:
+    """Makes objects of nodes, each by one of a few functions."""
+
+    def __init__(self, archive: Archive):
+        self._archive, self._n_read = archive, 0
+        self.objects: list[Any] = []
+        self._weights: list[int] = []
+
+    def run(self, nodes: Any) -> None:
+        if not isinstance(nodes, list):
+            raise ModelFileError("its nodes are no list.")
+        for number, node in enumerate(nodes):
+            kind = node.get("is") if isinstance(node, dict) else None
+            make = _MAKERS.get(kind) if isinstance(kind, str) else None
+            if make is None:
+                raise ModelFileError(f"node {number} is of no kind that is known.")
+            names, function = make
+            if set(node) != {"is", *names}:
+                raise ModelFileError(f"node {number}, a {node['is']}, needs {', '.join(names)} and nothing else.")
+            self._weights.append(self._weight(number, node))
+            self.objects.append(function(self, *(node[name] for name in names)))
+        if self._n_read != self._archive.n_arrays:
+            raise ModelFileError(f"it has {self._archive.n_arrays} arrays, of which {self._n_read} are used.")
+
+    def _weight(self, number: int, node: dict[str, Any]) -> int:
+        """About the characters of a node written out in full, where what is shared is written again and again.
+
+        Fifty lists that hold the one before twice are few bytes, but no hash, comparison or message of them ends.
+        """
+        total = 8
+        for part in node.values():
+            for found in part.values() if isinstance(part, dict) else part if isinstance(part, list) else (part,):
+                ref = found.get("ref") if isinstance(found, dict) else None
+                if type(ref) is int and 0 <= ref < number:
+                    total += self._weights[ref]
+                total += 8 + (len(found) if isinstance(found, str) else 0)
+        if total > MOST_WEIGHT:
+            raise ModelFileError(f"node {number} holds the same nodes over and over.")
+        return total
+
+    def value(self, found: Any) -> Any:
+        if found is None or isinstance(found, bool | int | float | str):
+            return found
+        if isinstance(found, dict) and len(found) == 1:
+            number = found.get("ref")
+            if type(number) is int and 0 <= number < len(self.objects):
+                return self.objects[number]
+            if found.get("float") in ("nan", "inf", "-inf"):
+                return float(found["float"])
+        raise ModelFileError("a value is neither plain nor does it point to a node before it.")
+
+    def _values(self, found: Any) -> list[Any]:
+        if not isinstance(found, list):
+            raise ModelFileError("the values of a node are no list.")
+        return [self.value(each) for each in found]
+
+    def _list(self, values):
+        return self._values(values)
+
+    def _tuple(self, values):
+        return tuple(self._values(values))
+
+    def _set(self, values):
+        return set(self._keys(values))
+
+    def _frozenset(self, values):
+        return frozenset(self._keys(values))
+
+    def _keys(self, values) -> list[Any]:
+        """Values that can be looked up: plain ones, short tuples of such, and descriptions of models."""
+        found = self._values(values)
+        for key in found:
+            if not _is_key(key):
+                raise ModelFileError(f"a {type(key).__name__} cannot be a key, or is too large for one.")
+        return found
+
+    def _dict(self, keys, values):
+        keys, values = self._keys(keys), self._values(values)
+        if len(keys) != len(values):
+            raise ModelFileError("a dict has not as many keys as values.")
+        return dict(zip(keys, values))
+
+    def _slice(self, values):
+        parts = self._values(values)
+        if len(parts) != 3 or not all(part is None or type(part) is int for part in parts):
+            raise ModelFileError("a slice has three whole numbers, or nothing in their places.")
+        return slice(*parts)
+
+    def _array(self, number):
+        """Every array is read once and in order: no file can have one read over and over."""
+        if type(number) is not int or number != self._n_read or number >= self._archive.n_arrays:
+            raise ModelFileError(f"array {shortened(number)} is not the next one.")
+        self._n_read += 1
+        return self._archive.array(number)
+
+    def _objects(self, values, shape):
+        found, shape = self._values(values), _checked_shape(shape, len(values))
+        array = np.empty(len(found), dtype=object)
+        for number, value in enumerate(found):
+            array[number] = value
+        return array.reshape(shape)
+
+    def _strings(self, numbers, shape):
+        if not isinstance(numbers, list) or len(numbers) != 2:
+            raise ModelFileError("a list of texts has two arrays.")
+        data, ends = (self._array(number) for number in numbers)
+        if data.dtype != np.uint8 or ends.dtype != np.int64 or data.ndim != 1 or ends.ndim != 1 or not len(ends):
+            raise ModelFileError("a list of texts has bytes, and where each text ends.")
+        starts = np.concatenate([[0], ends[:-1]])
+        if (starts > ends).any() or starts[0] != 0 or ends[-1] != len(data):
+            raise ModelFileError("the texts of a list do not go with its bytes.")
+        text = data.tobytes()
+        array = np.empty(len(ends), dtype=object)
+        for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist())):
+            array[number] = text[start:end].decode("utf-8", "surrogatepass")
+        return array.reshape(_checked_shape(shape, len(ends)))
+
+    def _csr(self, kind, data, indices, indptr, shape):
+        data, indices, indptr = (self.value(part) for part in (data, indices, indptr))
+        parts = (data, indices, indptr)
+        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
+            raise ModelFileError("a sparse matrix has three arrays of numbers.")
+        if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
+            raise ModelFileError("the indices of a sparse matrix are 32- or 64-bit whole numbers.")
+        if (
+            not isinstance(shape, list)
+            or len(shape) != 2
+            or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape)
+        ):
+            raise ModelFileError(f"a sparse matrix has the shape {str(shape)[:80]}.")
+        matrix = kind((data, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)  # products go by the indices and do not look
+        return matrix
+
+    def _csr_array(self, *parts):
+        return self._csr(sparse.csr_array, *parts)
+
+    def _csr_matrix(self, *parts):
+        return self._csr(sparse.csr_matrix, *parts)
+
+    def _random_state(self, words, place, gauss):
+        words = self._array(words)
+        fits = words.shape == (_TWISTER_WORDS,) and words.dtype == np.uint32
+        if not fits or type(place) is not int or not 0 <= place <= _TWISTER_WORDS:
+            raise ModelFileError("a random state is damaged.")
+        if not isinstance(gauss, list) or len(gauss) != 2 or gauss[0] not in (0, 1) or not isinstance(gauss[1], float):
+            raise ModelFileError("a random state is damaged.")
+        state = np.random.RandomState(0)
+        state.set_state(("MT19937", words, place, int(gauss[0]), gauss[1]))
+        return state
+
+    def _scalar(self, dtype, value):
+        dtype, value = _checked_dtype(dtype), self.value(value)
+        wanted: type = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
+        if dtype.kind == "O" or type(value) is not wanted:
+            raise ModelFileError(f"{shortened(value)} is no {dtype}.")
+        if dtype.kind in "mM":
+            return np.array(value, dtype=np.int64).view(dtype)[()]
+        return dtype.type(value)
+
+    def _dtype(self, name):
+        return _checked_dtype(name)
+
+    def _type(self, name):
+        if not _is_text(name) or name not in PLAIN_TYPES:
+            raise ModelFileError(f"the type {shortened(name)} is not among those that a model file may hold.")
+        return PLAIN_TYPES[name]
+
+    def _function(self, name):
+        return function_of(name)
+
+    def _pandas_dtype(self, name):
+        if not _is_text(name) or not _PANDAS_DTYPE.fullmatch(name):
+            raise ModelFileError(f"the type {shortened(name)} of pandas is not among those that a model file may hold.")
+        return _pandas_dtype(name)
+
+    def _pandas_missing(self, name):
+        import pandas as pd
+
+        if name not in ("<NA>", "NaT"):
+            raise ModelFileError(f"pandas has no missing value {shortened(name)}.")
+        return pd.NA if name == "<NA>" else pd.NaT
+
+    def _polars_dtype(self, name):
+        import polars as pl
+
+        dates = _POLARS_DATES.fullmatch(name) if _is_text(name) else None
+        if dates is not None:
+            unit: Any = dates[1]
+            return pl.Datetime(unit, dates[2])
+        if not _is_text(name) or not _POLARS_DTYPE.fullmatch(name):
+            raise ModelFileError(f"the type {shortened(name)} of polars is not among those that a model file may hold.")
+        return getattr(pl, name)()
+
+    def _object(self, tag, state):
+        if not isinstance(state, dict):
+            raise ModelFileError("the attributes of an object are no JSON object.")
+        cls = class_of(tag)
+        if issubclass(cls, tuple):
+            raise ModelFileError(f"{cls.__name__} is a tuple and has no attributes of its own.")
+        return rebuilt(cls, {name: self.value(found) for name, found in state.items()})
+
+    def _named_tuple(self, tag, values):
+        cls: Any = class_of(tag)
+        found = self._values(values)
+        if not issubclass(cls, tuple) or len(found) != len(cls._fields):
+            raise ModelFileError(f"{cls.__name__} is not made of {len(found)} values.")
+        return tuple.__new__(cls, found)
+
+
+#: What a node of each kind has beside its kind, and what makes an object of that.
+_MAKERS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "list": (("values",), Decoder._list),
+    "tuple": (("values",), Decoder._tuple),
+    "set": (("values",), Decoder._set),
+    "frozenset": (("values",), Decoder._frozenset),
+    "dict": (("keys", "values"), Decoder._dict),
+    "slice": (("values",), Decoder._slice),
+    "array": (("number",), Decoder._array),
+    "objects": (("values", "shape"), Decoder._objects),
+    "strings": (("numbers", "shape"), Decoder._strings),
+    "csr_array": (("data", "indices", "indptr", "shape"), Decoder._csr_array),
+    "csr_matrix": (("data", "indices", "indptr", "shape"), Decoder._csr_matrix),
+    "random_state": (("words", "place", "gauss"), Decoder._random_state),
+    "scalar": (("dtype", "value"), Decoder._scalar),
+    "dtype": (("name",), Decoder._dtype),
+    "type": (("name",), Decoder._type),
+    "function": (("name",), Decoder._function),
+    "pandas_dtype": (("name",), Decoder._pandas_dtype),
+    "pandas_missing": (("name",), Decoder._pandas_missing),
+    "polars_dtype": (("name",), Decoder._polars_dtype),
+    "object": (("class", "state"), Decoder._object),
+    "named_tuple": (("class", "values"), Decoder._named_tuple),
+}
+
+
+def _is_key(key: Any, depth: int = 3) -> bool:
+    if type(key) is int:
+        return abs(key) < 1 << 63  # a dict of many larger ones with the same hash would take for ever
+    if type(key) is tuple:
+        return depth > 0 and len(key) <= 64 and all(_is_key(part, depth - 1) for part in key)
+    if type(key) is Spec:
+        return all(_is_key(part, 0) for part in vars(key).values())
+    return key is None or isinstance(key, bool | float | str | np.generic)
+
+
+def _is_text(name: Any) -> bool:
+    return isinstance(name, str)
+
+
+def _checked_dtype(name: Any) -> np.dtype:
+    if not _is_text(name) or not _SCALAR_DTYPE.fullmatch(name):
+        raise ModelFileError(f"the type {shortened(name)} is not among those that a model file may hold.")
+    return np.dtype(name)
+
+
+def _checked_shape(shape: Any, size: int) -> tuple[int, ...]:
+    whole = isinstance(shape, list) and all(type(n) is int and 0 <= n <= max(size, 1 << 31) for n in shape)
+    if not whole or len(shape) > 8 or math.prod(shape) != size:
+        raise ModelFileError(f"{size} values do not have the shape {str(shape)[:80]}.")
+    return tuple(shape)

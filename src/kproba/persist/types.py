@@ -1,0 +1,240 @@
+"""What a model file may hold: an explicit list of classes and functions. Nothing else is ever looked up by name."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..data.items import ORIGIN, Items, Memory, Table
+from ..estimators._base import KernelClassifier
+from ..estimators._streamed import Partial
+from ..exceptions import ModelFileError
+from ..kernels import Kernel
+from ..selection import TimesMedian
+
+#: Classes of this package beside the public ones. Each has been read: nothing in them calls what it was given, and
+#: none opens files. A user's function as a kernel (FromCallable) is not among them on purpose.
+_OWN = {
+    "kproba.basis": ("Basis", "MomentsOf"),
+    "kproba.data.encoding": ("Encoding",),
+    "kproba.data.items": ("Items", "Memory", "Table"),
+    "kproba.data.look": ("Look", "_Sample"),
+    "kproba.data.sources": ("Chunk",),
+    "kproba.estimators._streamed": ("Partial",),
+    "kproba.kernels.given": ("Precomputed",),
+    "kproba.kernels.hidden_markov": ("Models", "Spec"),
+    "kproba.kernels.mended": ("Mended",),
+    "kproba.kernels.sequence": ("Comparisons",),
+    "kproba.kernels.text": ("Bags",),
+    "kproba.links": ("CalibratedSoftmax", "CalibratedTags", "Clip", "PerTag", "Ratio", "Sigmoid", "Softmax"),
+    "kproba.moments": ("Moments",),
+    "kproba.scaling": ("Scaling",),
+    "kproba.surface_loss": ("Certificate",),
+}
+#: Preprocessing that was read for what a hostile state could do to it; audit.py has the checks that some of it needs.
+_PREPROCESSING = {
+    "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
+    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
+    "sklearn.feature_extraction.text": (
+        "CountVectorizer",
+        "HashingVectorizer",
+        "TfidfTransformer",
+        "TfidfVectorizer",
+    ),
+    "sklearn.feature_selection": ("VarianceThreshold",),
+    "sklearn.frozen": ("FrozenEstimator",),
+    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
+    "sklearn.neighbors": ("NearestNeighbors",),
+    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
+    "sklearn.preprocessing": (
+        "Binarizer",
+        "FunctionTransformer",
+        "LabelEncoder",
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "Normalizer",
+        "OneHotEncoder",
+        "OrdinalEncoder",
+        "PowerTransformer",
+        "QuantileTransformer",
+        "RobustScaler",
+        "StandardScaler",
+    ),
+    "skrub": (
+        "ApplyToCols",
+        "Cleaner",
+        "DatetimeEncoder",
+        "Drop",
+        "DropCols",
+        "DropUninformative",
+        "DurationToFloat",
+        "GapEncoder",
+        "MinHashEncoder",
+        "SelectCols",
+        "SquashingScaler",
+        "StringEncoder",
+        "TableVectorizer",
+        "ToCategorical",
+        "ToDatetime",
+        "ToFloat",
+    ),
+    "skrub._apply_to_each_col": ("ApplyToEachCol",),
+    "skrub._apply_to_sub_frame": ("ApplyToSubFrame",),
+    "skrub._check_input": ("CheckInputDataFrame",),
+    "skrub._clean_categories": ("CleanCategories",),
+    "skrub._clean_null_strings": ("CleanNullStrings",),
+    "skrub._datetime_encoder": ("_CircularEncoder",),
+    "skrub._table_vectorizer": ("PassThrough", "ShortReprDict"),
+    "skrub._to_str": ("ToStr",),
+    "skrub._utils": ("LRUDict",),
+    "skrub.selectors._base": ("All", "And", "Cols", "Filter", "Inv", "NameFilter", "Or", "Sub", "XOr"),
+}
+#: The functions by which skrub's selectors tell columns apart: they look at a column and answer yes or no.
+_FUNCTIONS = {
+    "skrub._dataframe": (
+        "is_any_date",
+        "is_bool",
+        "is_categorical",
+        "is_duration",
+        "is_float",
+        "is_integer",
+        "is_numeric",
+        "is_object",
+        "is_string",
+    ),
+    "skrub._table_vectorizer": ("_created_by_predicate",),
+    "skrub.selectors._selectors": ("_cardinality_below", "_has_dtype", "_null_count_check", "_regex"),
+    "fnmatch": ("fnmatchcase",),
+}
+#: Types that parameters such as ``dtype=`` may name.
+PLAIN_TYPES: dict[str, type] = {
+    **{f"numpy.{t.__name__}": t for t in (np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64)},
+    **{f"numpy.{t.__name__}": t for t in (np.uint8, np.uint16, np.uint32, np.uint64, np.bool_, np.number, np.str_)},
+    **{t.__name__: t for t in (bool, int, float, str, object)},
+}
+
+
+_NOTHING = object()
+
+
+@cache
+def _listed_classes() -> dict[str, tuple[str, str]]:
+    """Tag → module and name. Every public estimator, kernel and collection of this package is on the list."""
+    own = import_module("kproba")
+    public = (name for name in own.__all__ if isinstance(getattr(own, name), type))
+    kinds = (BaseEstimator, Kernel, Items, TimesMedian)
+    tags = {f"kproba.{name}": ("kproba", name) for name in public if issubclass(getattr(own, name), kinds)}
+    return {**tags, **_flat(_OWN), **_flat(_PREPROCESSING)}
+
+
+def _flat(listed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
+    return {f"{module}.{name}": (module, name) for module, names in listed.items() for name in names}
+
+
+def class_tags() -> dict[type, str]:
+    """Class → tag, of those on the list whose modules are imported: an object's class is."""
+    return {found: tag for tag, found in _imported(_listed_classes()) if isinstance(found, type)}
+
+
+def function_tags() -> dict[Callable, str]:
+    return {found: tag for tag, found in _imported(_flat(_FUNCTIONS))}
+
+
+def _imported(listed: Mapping[str, tuple[str, str]]):
+    for tag, (module, name) in listed.items():
+        found = getattr(sys.modules.get(module), name, None)
+        if found is not None:
+            yield tag, found
+
+
+def class_of(tag: str) -> type:
+    return _looked_up(_listed_classes(), tag, "class")
+
+
+def function_of(tag: str) -> Callable:
+    return _looked_up(_flat(_FUNCTIONS), tag, "function")
+
+
+def _looked_up(listed: Mapping[str, tuple[str, str]], tag: str, kind: str) -> Any:
+    if not isinstance(tag, str) or tag not in listed:
+        raise ModelFileError(f"the {kind} {shortened(tag)} is not among those that a model file may hold.")
+    module, name = listed[tag]
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        library = module.partition(".")[0]
+        extra = ": pip install 'kproba[tables]'" if library == "skrub" else ""
+        raise ModelFileError(f"{tag} is needed, which {library} does not have here{extra} ({error}).") from error
+
+
+def state_of(obj: Any) -> dict[str, Any]:
+    """The attributes that describe an object: what a lock, a cache or a device has to do with is left out."""
+    if isinstance(obj, Items):
+        return {name: part for name, part in vars(obj.detached()).items() if name not in ORIGIN}
+    if isinstance(obj, Memory):
+        return {"entries": obj.__getstate__()}
+    if isinstance(obj, Partial | Table):
+        return obj.__getstate__()  # without rows that have been summed up, and values that can be computed anew
+    state = vars(obj)
+    if isinstance(obj, KernelClassifier) and state.get("device_") is not None:
+        return {**state, "device_": None}  # of the fit; predictions choose theirs
+    if type(obj).__name__ == "LRUDict":
+        return {"capacity": state["capacity"], "cache": {}}
+    return state
+
+
+def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
+    """An object of a listed class with these attributes. No constructor runs, and no method that a file could name."""
+    check_names(cls, state)
+    obj = cls.__new__(cls)
+    if not hasattr(obj, "__dict__"):
+        raise ModelFileError(f"{cls.__name__} cannot be made from attributes.")
+    if isinstance(obj, Memory):
+        Memory.__setstate__(obj, state["entries"])  # it makes a new lock beside them
+        return obj
+    if cls.__name__ == "LRUDict":
+        state = {**state, "cache": OrderedDict()}
+    obj.__dict__.update(state)
+    if is_dataclass(cls) and hasattr(cls, "__post_init__"):
+        cls.__post_init__(obj)  # checks of parameters, of kernels and TimesMedian
+    return obj
+
+
+def check_names(cls: Any, state: dict[str, Any]) -> None:
+    """Refuse attributes that would stand before methods or properties, and all that Python itself uses."""
+    for name in state:
+        if not name.isidentifier() or name.startswith("__"):
+            raise ModelFileError(f"{cls.__name__} has an attribute {shortened(name)}, which no model has.")
+        own = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _NOTHING)
+        if hasattr(type(own), "__get__"):
+            raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which is a method or property of it.")
+        if own is not _NOTHING and name not in _names_of(cls):
+            raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which belongs to the class.")
+    wanted = [field.name for field in fields(cls)] if is_dataclass(cls) else list(state)
+    if set(state) != set(wanted):
+        raise ModelFileError(f"{cls.__name__} needs the attributes {', '.join(wanted)} and no others.")
+    if issubclass(cls, BaseEstimator):
+        missing = [name for name in cls._get_param_names() if name not in state]
+        if missing:
+            raise ModelFileError(f"{cls.__name__} lacks its parameter {missing[0]!r}.")
+
+
+def _names_of(cls: Any) -> set[str]:
+    """Attributes of objects that the class has a default for; all else that a class has is its own business."""
+    if is_dataclass(cls):
+        return {field.name for field in fields(cls)}
+    return {"_on_items", *(cls._get_param_names() if issubclass(cls, BaseEstimator) else ())}
+
+
+def shortened(value: Any, most: int = 80) -> str:
+    """What stands in a file, fit to stand in a message."""
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else f"a {type(value).__name__}"
+    return text if len(text) <= most else text[:most] + "…"

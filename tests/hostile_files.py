@@ -1,0 +1,568 @@
+"""Loads hostile and fuzzed model files under an audit hook, and prints what happened as one line of JSON.
+
+Run by test_persist.py in a process of its own, because an audit hook cannot be taken away again.
+"""
+
+import collections
+import contextlib
+import copy
+import hashlib
+import io
+import json
+import os
+import pickle
+import random
+import resource
+import struct
+import sys
+import time
+import tracemalloc
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris, make_multilabel_classification
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import kproba
+from kproba import LSPC, BagOfFeatures, HiddenMarkovKernel, ModelFileError, Spectrum
+
+FUZZED = 1_001
+FOLDER = sys.argv[1]
+FILE = os.path.join(FOLDER, "hostile.kproba")
+MARKER = os.path.join(FOLDER, "executed")
+GIVEN = {"kernel": "gaussian", "width": 1.0, "ridge": 1e-2}
+
+# ---------------------------------------------------------------- the watch
+
+watching = False
+events: list[str] = []
+#: Reading the file itself is all that loading has to do with the world; frames are looked at by warnings.
+HARMLESS = {"builtins.id", "object.__getattr__", "object.__setattr__", "sys._getframe", "os.putenv", "array.__new__"}
+
+
+def hook(event, arguments):
+    if not watching or event in HARMLESS:
+        return
+    if event == "open" and str(arguments[1]).startswith("r") and str(arguments[0]) == FILE:
+        return
+    events.append(f"{event} {str(arguments)[:100]}")
+
+
+class Evil:
+    def __reduce__(self):
+        return open, (MARKER, "w")
+
+
+# ---------------------------------------------------------------- models to start from
+
+
+def models():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], y[::5]
+    names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
+    yield make_pipeline(StandardScaler(), LSPC(**GIVEN)).fit(X, names), X
+    yield LSPC(**GIVEN, centers="class", link="clip").fit(X, y), X
+    rows = sparse.csr_array(np.where(X > 2, X, 0.0))
+    yield LSPC(**GIVEN).fit(rows, y), rows
+    tagged, tags = make_multilabel_classification(30, 4, n_classes=2, random_state=0)
+    yield kproba.KernelLogisticRegression(**GIVEN).fit(tagged, tags), tagged
+    yield LSPC(**GIVEN).fit(tagged, tags), tagged
+    texts = ["GATTACA", "GATTTCA", "CCCGGG", "CCCGTG", "GATT", "CCCC"]
+    yield LSPC(kernel=Spectrum(length=2), ridge=0.1).fit(texts, [0, 0, 1, 1, 0, 1]), texts
+    yield make_pipeline(TfidfVectorizer(analyzer="char"), LSPC(**GIVEN)).fit(texts, [0, 0, 1, 1, 0, 1]), texts
+    columns = ColumnTransformer(
+        [("c", OneHotEncoder(min_frequency=2, handle_unknown="ignore"), [0, 1])], remainder="passthrough"
+    )
+    yield (
+        make_pipeline(columns, kproba.SurfaceKernelClassifier(kernel="gaussian", width=1.0)).fit(X.round(), y),
+        X.round(),
+    )
+    bags = [X[i : i + 5] for i in range(20)]
+    yield make_pipeline(BagOfFeatures(n_words=3, random_state=0), LSPC(**GIVEN)).fit(bags, np.arange(20) % 2), bags
+    more = LSPC(**GIVEN, centers=X[::3]).partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+    yield more, X
+    try:
+        import hmmlearn  # noqa: F401
+    except ImportError:
+        return
+    rng = np.random.default_rng(0)
+    items = [rng.normal(0.4 * (i % 2), 1.0, (10, 2)) for i in range(12)]
+    yield LSPC(kernel=HiddenMarkovKernel(n_states=2), width=10.0, ridge=1e-3).fit(items, np.arange(12) % 2), items
+
+
+def unpacked(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as members:
+        return {name: members.read(name) for name in members.namelist()}
+
+
+def packed(members, checksums=True):
+    """The bytes of a file whose checksums are right: what is wrong must be found further in."""
+    own = {name: data for name, data in members.items() if not name.startswith("manifest")} if checksums else members
+    if checksums:
+        entries = {name: {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)} for name, data in own.items()}
+        manifest = json.dumps({"format": "kproba-model", "version": [1, 0], "members": entries}).encode()
+        own = {**own, "manifest.json": manifest, "manifest.sha256": hashlib.sha256(manifest).hexdigest().encode()}
+    out = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(out, "w") as members_out:
+        warnings.simplefilter("ignore")
+        for name, data in own.items():
+            members_out.writestr(name, data)
+    return out.getvalue()
+
+
+def with_model(members, change):
+    """The file with its model.json changed."""
+    model = json.loads(members["model.json"])
+    found = change(model)
+    return packed({**members, "model.json": json.dumps(model if found is None else found).encode()})
+
+
+def npy(header, data=b"", version=b"\x01\x00"):
+    text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + data
+
+
+def raw_zip(entries):
+    """A zip by hand: (name, stored bytes, method, size unpacked, flags, attributes) for every member."""
+    body, directory = bytearray(), bytearray()  # grown in place: one file has very many members
+    for name, data, method, size, flags, attributes in entries:
+        name, extra, offset, crc = name.encode(), b"", len(body), zlib.crc32(data)
+        small = min(size, 0xFFFFFFFF)
+        if size > small:
+            extra = struct.pack("<HHQ", 1, 8, size)
+        fields = struct.pack("<HHHHHIII", 45, flags, method, 0, 33, crc, len(data), small)
+        body += b"PK\x03\x04" + fields + struct.pack("<HH", len(name), 0) + name + data
+        directory += b"PK\x01\x02" + struct.pack("<H", 0x32D) + fields
+        directory += struct.pack("<HHHHHII", len(name), len(extra), 0, 0, 0, attributes, offset) + name + extra
+    count = len(entries)
+    return (
+        bytes(body + directory)
+        + b"PK\x05\x06"
+        + struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(body), 0)
+    )
+
+
+def stored(members):
+    return [(name, data, 0, len(data), 0, 0) for name, data in members.items()]
+
+
+def overlapping(members):
+    """Two members of the directory that are the same bytes of the file."""
+    data, number = members["arrays/0.npy"], sum(name.startswith("arrays/") for name in members)
+    manifest = json.loads(members["manifest.json"])
+    for i in range(number, number + 50):
+        manifest["members"][f"arrays/{i}.npy"] = manifest["members"]["arrays/0.npy"]
+    text = json.dumps(manifest).encode()
+    members = {**members, "manifest.json": text, "manifest.sha256": hashlib.sha256(text).hexdigest().encode()}
+    plain = raw_zip(stored(members))
+    start = plain.index(b"PK\x01\x02")
+    place = plain.index(data) - 30 - len("arrays/0.npy")
+    entry = b"PK\x01\x02" + struct.pack("<H", 0x32D)
+    entry += struct.pack("<HHHHHIII", 45, 0, 0, 0, 33, zlib.crc32(data), len(data), len(data))
+    names = [f"arrays/{i}.npy".encode() for i in range(number, number + 50)]
+    more = b"".join(entry + struct.pack("<HHHHHII", len(n), 0, 0, 0, 0, 0, place) + n for n in names)
+    count, size = len(members) + 50, len(plain) - 22 - start + len(more)
+    return plain[:-22] + more + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, count, count, size, start, 0)
+
+
+def zeros_deflated(gigabytes):
+    """So many GB of zeros, deflated: a block that ends on a byte can be repeated."""
+    press = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = press.compress(bytes(100_000_000)) + press.flush(zlib.Z_FULL_FLUSH)
+    return block * (10 * gigabytes) + b"\x03\x00"
+
+
+# ---------------------------------------------------------------- hand-made files
+
+
+def node_of(model, kind):
+    return next(node for node in model["nodes"] if node.get("class", "").endswith(kind))
+
+
+def hand_made(first, members):
+    """Name → bytes of a file."""
+    array = members["arrays/0.npy"]
+    yield "empty", b""
+    yield "a pickle", pickle.dumps(Evil())
+    yield "a pickle in a zip's clothes", b"PK\x03\x04" + pickle.dumps(Evil())
+    yield "another zip", raw_zip([("hello.txt", b"hello", 0, 5, 0, 0)])
+    evil = io.BytesIO()
+    np.save(evil, np.array([Evil()], dtype=object), allow_pickle=True)
+    yield "a pickle in an array", packed({**members, "arrays/0.npy": evil.getvalue()})
+    yield "a pickle instead of JSON", packed({**members, "model.json": pickle.dumps(Evil())})
+    yield "a pickle instead of an array", packed({**members, "arrays/0.npy": pickle.dumps(Evil())})
+    yield "an extra member", packed({**members, "code.py": b"import os"})
+    yield "path traversal", packed({**members, "../../executed": b"x"})
+    yield "an absolute path", packed({**members, MARKER: b"x"})
+    yield "nested path traversal", packed({**members, "arrays/../../executed.npy": array})
+    yield "a member beside the manifest", raw_zip([*stored(members), ("arrays/x/../../y", b"", 0, 0, 0, 0)])
+    yield "duplicate names", raw_zip([*stored(members), ("model.json", b"{}", 0, 2, 0, 0)])
+    yield "a symlink", raw_zip([*stored(members)[1:], ("model.json", b"/etc/passwd", 0, 11, 0, 0o120777 << 16)])
+    linked = [(n, d, m, s, f, 0o120777 << 16) for n, d, m, s, f, _ in stored(members)]
+    yield "a symlink of the right contents", raw_zip(linked)
+    yield "an encrypted member", raw_zip([(n, d, m, s, 1, a) for n, d, m, s, _, a in stored(members)])
+    yield "a missing array", raw_zip([entry for entry in stored(members) if entry[0] != "arrays/1.npy"])
+    bomb = zeros_deflated(10)
+    yield "10 GB of zeros", raw_zip([*stored(members)[:-1], ("arrays/9.npy", bomb, 8, 10 * 10**9, 0, 0)])
+    yield "3 GB of zeros", raw_zip([*stored(members)[:-1], ("arrays/9.npy", bomb, 8, 3 * 10**9, 0, 0)])
+    yield "zeros that deny their size", raw_zip([*stored(members)[:-1], ("manifest.sha256", bomb, 8, 64, 0, 0)])
+    many = [(f"arrays/{i}.npy", b"", 0, 0, 0, 0) for i in range(65_500)]
+    yield "65,500 members", raw_zip(many)
+    yield "members that overlap", overlapping(members)
+    yield "a directory that is cut", first[:-10]
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
+    for name, descr, shape in [
+        ("a huge array", "<f8", "(1000000000000,)"),
+        ("an array of too many numbers", "<f8", "(99999, 99999, 99999, 99999)"),
+        ("a negative shape", "<f8", "(-1, 4)"),
+        ("an endless shape", "<f8", "(" + "9" * 4000 + ",)"),
+        ("sixty dimensions", "<f8", "(" + "1, " * 60 + ")"),
+        ("no bytes a number", "<U0", "(1000000000000,)"),
+        ("nothing of a lot", "<f8", "(0, 999999999999999)"),
+        ("objects", "|O", "(1,)"),
+        ("a structure", "[('a', '<f8')]", "(1,)"),
+        ("raw bytes", "|V8", "(1,)"),
+        ("code in the header", "<f8", "__import__('os').system('true')"),
+    ]:
+        yield name, packed({**members, "arrays/0.npy": npy(header % (descr, shape), bytes(8))})
+    yield "version 3 of npy", packed({**members, "arrays/0.npy": npy(header % ("<f8", "(1,)"), bytes(8), b"\x03\x00")})
+    yield "10^6-deep JSON", packed({**members, "model.json": b"[" * 10**6})
+    yield "10^6-deep objects", packed({**members, "model.json": b'{"a":' * 10**6 + b"1" + b"}" * 10**6})
+    yield "20 million lists", packed({**members, "model.json": b"[" + b"[]," * 20_000_000 + b"[]]"})
+    yield "a long number", packed({**members, "model.json": b'{"format":' + b"9" * 10**6 + b"}"})
+    yield (
+        "NaN in JSON",
+        packed({**members, "model.json": members["model.json"].replace(b'"verbose":0', b'"verbose":NaN')}),
+    )
+    yield "a name twice", packed({**members, "model.json": b'{"format":1,' + members["model.json"][1:]})
+    for tag in (
+        *("os.system", "builtins.eval", "builtins.exec", "subprocess.Popen", "posix.system", "kproba.persist.load"),
+        *("kproba.persist.save", "kproba.open_rows", "kproba.kernels.given.FromCallable", "sklearn.base.BaseEstimator"),
+        *("kproba.checkpoint.Checkpoint", "kproba.LSPC.__init__", "joblib.Memory", "", "kproba", "__main__.Evil"),
+        *("kproba.data.files.ProbabilityWriter", "sklearn.pipeline.Pipeline.__reduce__", "skrub.TextEncoder"),
+    ):
+        yield f"class {tag}", with_model(members, lambda m, tag=tag: node_of(m, ".LSPC").update({"class": tag}))
+        call = {"is": "function", "name": tag}
+        yield f"function {tag}", with_model(members, lambda m, call=call: m["nodes"].insert(0, call))
+    for name in (
+        *(
+            "__class__",
+            "__dict__",
+            "__reduce__",
+            "__setstate__",
+            "__init__",
+            "_LSPC__x y",
+            "predict",
+            "fit",
+            "get_params",
+        ),
+        *("_is_precomputed", "predict_proba", "set_fit_request", "__sklearn_tags__", "a.b", "", "_check_parameters"),
+        *("_solvers", "_iterates", "_ridge_grid", "_get_param_names"),
+    ):
+        change = {name: "kproba.LSPC"}
+        yield f"attribute {name}", with_model(members, lambda m, c=change: node_of(m, ".LSPC")["state"].update(c))
+    for kind, value in [("basis_", {"ref": 0}), ("link_", None), ("coef_", 3), ("classes_", "ab"), ("kernel", "exec")]:
+        yield (
+            f"wrong {kind}",
+            with_model(members, lambda m, k=kind, v=value: node_of(m, ".LSPC")["state"].update({k: v})),
+        )
+    yield (
+        "a memory for the pipeline",
+        with_model(members, lambda m: node_of(m, ".Pipeline")["state"].update(memory=FOLDER)),
+    )
+    yield "a million processes", with_model(members, lambda m: node_of(m, ".LSPC")["state"].update(n_jobs=10**6))
+    yield "a million threads", with_model(members, lambda m: node_of(m, ".Basis")["state"].update(workers=10**6))
+    yield "a node of the future", with_model(members, lambda m: node_of(m, ".LSPC")["state"].update(x_={"ref": 10**9}))
+    yield (
+        "a node that holds itself",
+        with_model(members, lambda m: node_of(m, ".LSPC")["state"].update(x_={"ref": len(m["nodes"]) - 1})),
+    )
+    yield "laughs", with_model(members, lambda m: laughing(m, "list"))
+    yield "laughs that are hashed", with_model(members, lambda m: laughing(m, "tuple", key=True))
+    yield "laughs in a message", with_model(members, lambda m: laughing(m, "tuple", width=True))
+    yield "an array twice", with_model(members, lambda m: m["nodes"].insert(1, {"is": "array", "number": 0}))
+    yield "no nodes", with_model(members, lambda m: m.update(nodes=None))
+    yield "no model", with_model(members, lambda m: m.update(model={"ref": 0}))
+    yield "an empty model", with_model(members, lambda m: {})
+    yield "a list for a model", with_model(members, lambda m: [])
+    for name, data in outside_their_types():
+        yield name, data
+
+
+def laughing(model, kind, key=False, width=False):
+    """Sixty containers of which each holds the one before twice; nobody must write them out, compare or hash them."""
+    ours = [{"is": kind, "values": []}]
+    ours += [{"is": kind, "values": [{"ref": i}, {"ref": i}]} for i in range(60)]
+    n_more = len(ours)
+    shifted = json.loads(
+        json.dumps([*model["nodes"], model["model"]]),
+        object_hook=lambda o: {"ref": o["ref"] + n_more} if "ref" in o else o,
+    )
+    model["nodes"], model["model"] = [*ours, *shifted[:-1]], shifted[-1]
+    if key:
+        model["nodes"].insert(n_more, {"is": "dict", "keys": [{"ref": n_more - 1}], "values": [1]})
+    if width:
+        node_of(model, ".Gaussian")["state"]["width"] = {"ref": n_more - 1}
+
+
+def outside_their_types():
+    """States that are well formed, but would send compiled code out of bounds."""
+
+    def saved(model):
+        kproba.save(model, FILE)
+        with open(FILE, "rb") as file:
+            return unpacked(file.read())
+
+    def array_changed(members, name, change):
+        found = np.load(io.BytesIO(members[name]))
+        out = io.BytesIO()
+        np.save(out, change(found))
+        return {**members, name: out.getvalue()}
+
+    X, y = load_iris(return_X_y=True)
+    members = saved(LSPC(**GIVEN).fit(sparse.csr_array(X), y))
+    model = json.loads(members["model.json"])
+    csr = next(node for node in model["nodes"] if node["is"] == "csr_array")
+    for part in ("indices", "indptr"):
+        number = model["nodes"][csr[part]["ref"]]["number"]
+        yield f"CSR {part}", packed(array_changed(members, f"arrays/{number}.npy", lambda a: a + 10**6))
+    yield (
+        "CSR shape",
+        with_model(members, lambda m: next(n for n in m["nodes"] if n["is"] == "csr_array").update(shape=[9, 9])),
+    )
+
+    members = saved(LSPC(**GIVEN).fit(X, y))
+    for name, data in members.items():
+        if b"'|b1'" in data[:80]:
+            yield "truth values of 7", packed({**members, name: data[:-1] + b"\x07"})
+
+    members = saved(LSPC(**GIVEN, random_state=np.random.RandomState(0)))
+    change = {"place": 10**9}
+    for change in ({"place": 10**9}, {"place": -1}, {"gauss": [7, 0.0]}):
+        yield (
+            f"random state {change}",
+            with_model(members, lambda m, c=change: next(n for n in m["nodes"] if n["is"] == "random_state").update(c)),
+        )
+
+    members = saved(make_pipeline(OneHotEncoder(), LSPC(**GIVEN)).fit(X.round(), y))
+    outs = next(
+        n["state"]["_n_features_outs"]
+        for n in json.loads(members["model.json"])["nodes"]
+        if "OneHot" in str(n.get("class"))
+    )
+    yield "columns of one-hot", with_model(members, lambda m: m["nodes"][outs["ref"]]["values"].__setitem__(0, -90))
+    categories = next(
+        name for name, data in members.items() if (b"<f8" in data[:80] and b"(5,)" in data[:80]) or b"(6,)" in data[:80]
+    )
+    yield "categories out of order", packed(array_changed(members, categories, lambda a: a[::-1]))
+
+    texts = ["red green", "green blue", "blue red", "yellow"]
+    members = saved(make_pipeline(TfidfVectorizer(), LSPC(**GIVEN)).fit(texts, [0, 0, 1, 1]))
+    words = next(
+        n["state"]["vocabulary_"]["ref"]
+        for n in json.loads(members["model.json"])["nodes"]
+        if "Tfidf" in str(n.get("class")) and "vocabulary_" in n["state"]
+    )
+    yield "a vocabulary", with_model(members, lambda m: m["nodes"][words].update(values=[0, 1, 2, 10**8]))
+    yield (
+        "files for texts",
+        with_model(members, lambda m: node_of(m, "TfidfVectorizer")["state"].update(input="filename")),
+    )
+
+    bag = BagOfFeatures(n_words=3, random_state=0).fit([X])
+    members = saved(bag)
+    model = json.loads(members["model.json"])
+    number = model["nodes"][node_of(model, "NearestNeighbors")["state"]["_fit_X"]["ref"]]["number"]
+    yield "points to look up", packed(array_changed(members, f"arrays/{number}.npy", lambda a: a[:, :2]))
+
+
+# ---------------------------------------------------------------- fuzzed files
+
+
+JUNK = [
+    *(None, True, -1, 0, 1, 7, 10**18, 10**30, 0.5, 1e308, -1e308, "", "x", "nan", "auto", "os.system", [], {}, [[]]),
+    *(
+        {"float": "nan"},
+        {"float": "inf"},
+        {"float": "x"},
+        {"ref": 0},
+        {"ref": -1},
+        {"ref": 10**9},
+        {"ref": "0"},
+        [1, 2],
+    ),
+]
+
+
+def flipped(rng, data):
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 8, 64])):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(data)
+
+
+def truncated(rng, data):
+    start, end = sorted(rng.sample(range(len(data)), 2))
+    return rng.choice([data[:end], data[start:], data[:start] + data[end:], data + data[start:end]])
+
+
+def swapped(rng, data):
+    members = unpacked(data)
+    one, two = rng.sample([name for name in members if name.startswith("arrays/")], 2)
+    return packed({**members, one: members[two], two: members[one]})
+
+
+def places(value, here=()):
+    """Where every value of some JSON stands."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in pairs:
+        yield (*here, key)
+        yield from places(part, (*here, key))
+
+
+def scrambled(rng, data):
+    """Some values of model.json are replaced, removed, or take each other's place."""
+    members = unpacked(data)
+    model = json.loads(members["model.json"])
+    for _ in range(rng.choice([1, 1, 1, 2, 5])):
+        *way, last = rng.choice(list(places(model["nodes"])))
+        owner = model["nodes"]
+        for key in way:
+            owner = owner[key]
+        act = rng.randrange(4)
+        if act == 0 and len(owner):
+            del owner[last]
+        elif act == 1 and isinstance(owner, dict):
+            owner[rng.choice(["x", "state", "values", "is", "coef_", "__class__", "width"])] = rng.choice(JUNK)
+        elif act == 2:
+            owner[last] = {"ref": rng.randrange(len(model["nodes"]))}
+        else:
+            owner[last] = copy.deepcopy(rng.choice(JUNK))
+    return packed({**members, "model.json": json.dumps(model).encode()})
+
+
+def reshaped(rng, data):
+    """An array of another shape, type or with other values, or a header that says so."""
+    members = unpacked(data)
+    name = rng.choice([name for name in members if name.startswith("arrays/")])
+    array, out = np.load(io.BytesIO(members[name])), io.BytesIO()
+    act = rng.randrange(6)
+    if act == 0:
+        end = members[name].index(b"\n") + 1
+        descr, shape = rng.choice(["<f8", "<i8", "|b1", "<U3", "|O"]), (rng.randrange(10**12), *array.shape[1:])
+        header = f"{{'descr': '{descr}', 'fortran_order': {rng.random() < 0.5}, 'shape': {shape}, }}"
+        return packed({**members, name: npy(header, members[name][end:])})
+    if act == 1:
+        array = array[: max(0, len(array) - 1)] if array.ndim else array.reshape(1)
+    elif act == 2:
+        array = array.T if array.ndim > 1 else array[:, None]
+    elif act == 3 and array.dtype.kind in "fiub":
+        array = array.astype(rng.choice(["f4", "i8", "U4", "?", "u1"]))
+    elif act == 4 and array.dtype.kind == "f" and array.size:
+        array = array.copy()
+        array.flat[rng.randrange(array.size)] = rng.choice([np.nan, np.inf, -1e300, 0.0])
+    else:
+        array = np.concatenate([array, array]) if array.ndim else array
+    np.save(out, array)
+    return packed({**members, name: out.getvalue()})
+
+
+FUZZERS = [flipped, truncated, swapped, *[scrambled] * 5, *[reshaped] * 3]
+
+
+# ---------------------------------------------------------------- the run
+
+
+def main():
+    global watching
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        originals = []
+        for model, rows in models():
+            kproba.save(model, FILE)
+            with open(FILE, "rb") as file:
+                originals.append((file.read(), rows))
+            kproba.load(FILE).predict(rows)  # imports what there is to import
+    repr(LSPC())  # scikit-learn imports what shows parameters in messages when it is first needed
+    made = list(hand_made(originals[0][0], unpacked(originals[0][0])))
+    rng = random.Random(0)
+    fuzzed = []
+    for number in range(FUZZED):
+        data, rows = originals[number % len(originals)]
+        fuzz = FUZZERS[number // len(originals) % len(FUZZERS)]
+        fuzzed.append((f"{fuzz.__name__} {number}", fuzz(rng, data), rows))
+    for module in ("pandas", "polars", "skrub", "skrub.selectors._selectors", "fnmatch", "sklearn.impute"):
+        with contextlib.suppress(ImportError):
+            __import__(module)  # so that an import under watch would be one that a file has caused
+
+    before, report = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, collections.Counter()
+    accepted, others, failing, hits = [], [], [], collections.Counter()
+    slowest = peak = 0.0
+    sys.addaudithook(hook)
+    for name, data, rows in [*((name, data, None) for name, data in made), *fuzzed]:
+        with open(FILE, "wb") as file:
+            file.write(data)
+        tracemalloc.start()
+        start, watching, model = time.perf_counter(), True, None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = kproba.load(FILE)
+            outcome = "loaded"
+        except ModelFileError as error:
+            outcome = "refused"
+            hits[reason(error)] += 1
+        except Exception as error:
+            outcome = "other"
+            others.append(f"{name}: {error!r}"[:300])
+        finally:
+            watching = False
+        slowest = max(slowest, time.perf_counter() - start)
+        peak = max(peak, (tracemalloc.get_traced_memory()[1] - 2 * len(data)) / 2**20)
+        tracemalloc.stop()
+        report[f"{name.split()[0] if rows is not None else 'hand-made'} {outcome}"] += 1
+        if rows is None and model is not None:
+            accepted.append(name)
+        elif model is not None:
+            try:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    model.predict(rows)
+            except Exception as error:
+                failing.append(f"{type(model).__name__} {name}: {error!r}"[:300])
+    os.remove(FILE)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        json.dumps(
+            {
+                "hand-made": len(made),
+                "fuzzed": len(fuzzed),
+                "accepted hand-made": accepted,
+                "other errors": others,
+                "predict fails": failing,
+                "audit": events[:20],
+                "files left": os.listdir(FOLDER),
+                "slowest": slowest,
+                "peak MiB": peak,
+                "resident MiB": (after - before) / 1024,
+                "outcomes": report,
+                "reasons": hits.most_common(60),
+            }
+        )
+    )
+
+
+def reason(error):
+    """What was wrong, without names and numbers."""
+    words = str(error).partition("cannot be loaded: ")[2]
+    return "".join("#" if c.isdigit() else c for c in words)[:60]
+
+
+if __name__ == "__main__":
+    main()
