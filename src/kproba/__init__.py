@@ -2,6 +2,7 @@
 
 from . import displays, metrics, recipes
 from .bags import BagOfFeatures
+from .conformal import conformal_sets
 from .data.files import open_rows
 from .data.items import Sequences
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
@@ -11,6 +12,7 @@ from .exceptions import (
     DegenerateModelWarning,
     IndefiniteKernelWarning,
     KprobaWarning,
+    NothingKeptWarning,
 )
 from .kernels import (
     ChiSquared,
@@ -26,6 +28,7 @@ from .kernels import (
     Spectrum,
 )
 from .pictures import PictureDescriptors
+from .reject import RejectOption
 from .selection import TimesMedian
 from .writing import write_probabilities
 
@@ -50,12 +53,15 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "NothingKeptWarning",
     "PictureDescriptors",
     "Polynomial",
+    "RejectOption",
     "Sequences",
     "Spectrum",
     "SurfaceKernelClassifier",
     "TimesMedian",
+    "conformal_sets",
     "displays",
     "metrics",
     "open_rows",

@@ -21,3 +21,7 @@ class DegenerateModelWarning(KprobaWarning):
 
 class IndefiniteKernelWarning(KprobaWarning):
     """A kernel matrix had negative eigenvalues, which were set to zero; the message says how much that was."""
+
+
+class NothingKeptWarning(KprobaWarning):
+    """No threshold keeps the promised error; the message says what was found and what to do."""
