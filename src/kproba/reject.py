@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .conformal import check_options, label_codes, sets_from_codes
-from .data.labels import check_weights, encode_labels
+from .data.labels import check_weights
 from .estimators._base import KernelClassifier, check_choice, check_fraction, check_lengths, is_source
 from .exceptions import NothingKeptWarning
 
@@ -140,7 +140,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "X is a source of rows, which has no leave-one-out probabilities; fit the classifier on it, and give "
                 "RejectOption(FrozenEstimator(classifier), ...) some other rows in memory."
             )
-        y = _one_column(y, frozen)
+        y = _one_column(y)
         proba = self._calibrate(X, y, sample_weight, frozen)
         self.classes_ = np.asarray(self.estimator_.classes_)
         check_lengths(proba, y)
@@ -424,16 +424,17 @@ def _asked_for_loo(estimator, calibration: str):
     return estimator
 
 
-def _one_column(y, frozen: bool) -> np.ndarray:
-    """One label a row; what a classifier cannot learn from is refused before it is fitted."""
-    if sparse.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+def _one_column(y) -> np.ndarray:
+    """One label a row; tags are refused before anything is fitted."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             "y is a matrix of tags: rejection is for exclusive classes. Wrap one classifier for every tag, or use the "
             "probabilities of the tags."
         )
-    if not frozen:
-        encode_labels(y)
-    return column_or_1d(y)
+    return column_or_1d(y, warn=True)
 
 
 def _need_probabilities(estimator) -> None:
