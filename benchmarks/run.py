@@ -33,6 +33,7 @@ MODULES = {
     "all_centers": "all_centers",
     "passes": "passes",
     "sequences": "sequences",
+    "reject": "reject",
 }
 
 

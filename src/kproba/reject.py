@@ -154,14 +154,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X) -> np.ndarray:
         """The class of each row, or ``reject_label_`` for the doubtful."""
-        codes, confidence = self._decide(self._proba(X))
+        codes, sureness = self._decide(np.asarray(self._proba(X)))
         labels = self.classes_.astype(_dtype_with(self.reject_label_, self.classes_))[codes]
-        labels[confidence < self.threshold_] = self.reject_label_
+        labels[sureness < self.threshold_] = self.reject_label_
         return labels
 
     def rejects(self, X) -> np.ndarray:
         """Whether each row is left undecided."""
-        return self._decide(self._proba(X))[1] < self.threshold_
+        return self._decide(np.asarray(self._proba(X)))[1] < self.threshold_
 
     @_passed_on("predict_proba")
     def predict_proba(self, X) -> np.ndarray:
@@ -210,7 +210,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_fraction("confidence", confidence)
         if (X is None) != (y is None):
             raise ValueError("give X and y, or neither for the calibration rows.")
-        proba, y = (self.calibration_proba_, self.calibration_labels_) if X is None else (self._proba(X), y)
+        proba, y = (self.calibration_proba_, self.calibration_labels_) if X is None else (np.asarray(self._proba(X)), y)
         decided, sureness = self._decide(proba)
         return risk_coverage(sureness, decided != label_codes(y, self.classes_), confidence)
 
