@@ -18,10 +18,13 @@ from sklearn.frozen import FrozenEstimator
 from kproba import LSPC, NothingKeptWarning, RejectOption
 from kproba.data.real import load
 from kproba.data.toys import three_classes_2010
+from kproba.reject import safe_rank
 
 from . import results
 
 COVERAGE, CONFIDENCE = 0.95, 0.95
+#: Sureness of simulated rows: parameters of the beta distribution.
+SIMULATED = {"easy": (6, 0.5), "medium": (2, 0.7), "hard": (1, 1)}
 #: Set -> training rows and the error that is promised.
 TOYS = {"three classes, 200 rows": 200, "three classes, 500 rows": 500, "three classes, 1,000 rows": 1000}
 REAL = {"pima": (500, 0.15), "vehicle": (500, 0.1), "satimage": (700, 0.05), "magic": (700, 0.1)}
@@ -156,6 +159,41 @@ METHODS = {
 }
 
 
+def selective(wrong: np.ndarray, max_error: float, level: float) -> int:
+    """Rows kept by the guaranteed selection of Geifman and El-Yaniv (2017): halving, each bound at level/log2 n."""
+    n_wrong, steps, low, high, kept = np.cumsum(wrong), int(np.ceil(np.log2(len(wrong)))), 0, len(wrong) - 1, 0
+    for _ in range(steps):
+        middle = int(np.ceil((low + high) / 2))
+        if bdtr(float(n_wrong[middle]), middle + 1, max_error) <= level / steps:
+            low = middle
+            kept = max(kept, middle + 1)
+        else:
+            high = middle
+    return kept
+
+
+def simulate(repeats: int = 1000) -> dict:
+    """Rows whose probabilities are exactly right: shares kept, and how often the error of all such rows is too high."""
+    random, cells = np.random.default_rng(0), {}
+    for title, shape in SIMULATED.items():
+        everybody = 0.5 + 0.5 * np.sort(random.beta(*shape, 400_000))[::-1]
+        risk = np.cumsum(1 - everybody) / np.arange(1, len(everybody) + 1)
+        for n in (200, 500, 1000, 3000):
+            for max_error in (0.02, 0.05, 0.1):
+                kept: dict[str, list[tuple[float, bool]]] = {"ours": [], "Geifman and El-Yaniv": []}
+                for _ in range(repeats):
+                    sure = np.sort(random.choice(everybody, n))[::-1]
+                    wrong = random.random(n) < 1 - sure
+                    found = {"ours": safe_rank(sure, wrong, max_error, 0.05)}
+                    found["Geifman and El-Yaniv"] = selective(wrong, max_error, 0.05)
+                    for name, k in found.items():
+                        place = np.searchsorted(-everybody, -sure[k - 1], side="right") - 1
+                        kept[name].append((k / n, k == 0 or risk[place] <= max_error))
+                means = {name: np.mean(pairs, axis=0).tolist() for name, pairs in kept.items()}
+                cells[f"{title} (error {risk[-1]:.3f})/{n}/{max_error}"] = means
+    return cells
+
+
 def methods_for(n: int) -> list[str]:
     """Ten folds of many rows take too long to be done 200 times."""
     return [name for name in METHODS if n <= 500 or "10 folds" not in name]
@@ -218,6 +256,9 @@ def main(argv=None) -> None:
     payload = results.read("reject", args.out) or {"sets": {}}
     stamp = results.stamp()
     payload |= {"coverage": COVERAGE, "confidence": CONFIDENCE}
+    if not args.sets or "simulated" in args.sets:
+        payload["simulated"] = simulate()
+        results.write("reject", payload, args.out, stamp)
     tasks = {
         name: (lambda n=n: toy_splits(n, args.splits), TOY_ERROR, True, methods_for(n)) for name, n in TOYS.items()
     }

@@ -14,7 +14,15 @@ from . import results, rivals
 from .tables_quality import table as means_table
 
 EXPERIMENTS = results.ROOT / "experiments" / "results"
-PAGES = ("README.md", "docs/benchmarks.md", "docs/klr.md", "docs/ivm.md", "docs/surface.md", "docs/scale.md")
+PAGES = (
+    "README.md",
+    "docs/benchmarks.md",
+    "docs/klr.md",
+    "docs/ivm.md",
+    "docs/surface.md",
+    "docs/scale.md",
+    "docs/reject.md",
+)
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
@@ -460,7 +468,40 @@ def interruptions(payload: dict) -> str:
     return markdown([shape, "measured"], rows)
 
 
+def reject(payload: dict) -> str:
+    """One row a set and a way to calibrate."""
+    rows = []
+    for name, found in payload["sets"].items():
+        for method, cell in found["methods"].items():
+            held = ["—"] * 4
+            if "held" in cell:
+                clearly = str(cell["clearly_broken"]) if "clearly_broken" in cell else "—"
+                error = "—" if cell["error"] is None else f"{cell['error']:.3f}"
+                held = [f"{cell['held']} of {found['splits']}", clearly, f"{cell['kept']:.2f}", error]
+            covered = f"{cell['covered']:.4f} ± {cell['covered_se']:.4f}"
+            sets = [covered, f"{cell['size']:.2f}", f"{cell['fits']:.0f}", f"{1000 * cell['fit_s']:.0f}"]
+            title = f"{name} ({found['train']:,} rows, error {found['max_error']:g}), {method}"
+            rows.append([title, *held, *sets])
+    header = ["held", "clearly broken", "kept", "error of the kept", "covered", "set size", "fits", "ms"]
+    return markdown(["", *header], rows)
+
+
+def reject_simulated(payload: dict) -> str:
+    """One row a kind of rows and a promise, one column a number of them: share kept by us and by the other rule."""
+    kinds: dict[str, dict[str, str]] = {}
+    for key, cell in payload["simulated"].items():
+        kind, n, max_error = key.split("/")
+        (ours, held), (theirs, _) = cell["ours"], cell["Geifman and El-Yaniv"]
+        row = kinds.setdefault(f"{kind}, promised {float(max_error):g}", {})
+        row[n] = f"{ours:.2f} / {theirs:.2f} ({100 * held:.1f} %)"
+    sizes = list(next(iter(kinds.values())))
+    header = ["kept: ours / Geifman and El-Yaniv (promise held)", *(f"{int(n):,} rows" for n in sizes)]
+    return markdown(header, [[kind, *row.values()] for kind, row in kinds.items()])
+
+
 TABLES = (
+    reject,
+    reject_simulated,
     out_of_core,
     scaling,
     cluster,
@@ -490,7 +531,12 @@ TABLES = (
 )
 RENDERERS = {f.__name__: f for f in TABLES}
 #: Tables that show another part of a result whose name is not theirs.
-SOURCES = {"skc_2013_times": "skc_2013", "leverage_error": "all_centers", "on_paper": "out_of_core"}
+SOURCES = {
+    "skc_2013_times": "skc_2013",
+    "leverage_error": "all_centers",
+    "on_paper": "out_of_core",
+    "reject_simulated": "reject",
+}
 
 
 def render(text: str, folder: Path | str = results.RESULTS) -> str:

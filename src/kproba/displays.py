@@ -11,6 +11,8 @@ from .reject import RejectOption, risk_coverage
 
 #: Lines of equal probability beside the boundary of two classes (2001 Fig. 3).
 BESIDE = (0.25, 0.75)
+#: Errors of fewer rows than this share do not decide how high the picture of risk and coverage is.
+LEAST_COVERAGE = 0.1
 
 
 class ImportPathDisplay:
@@ -186,6 +188,7 @@ class RiskCoverageDisplay:
         if ax is None:
             _, ax = _pyplot().subplots(layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
+        used = ax.get_ylim()[1] if ax.lines else 0.0
         coverage, error, bound = (self.curve[key] for key in ("coverage", "error", "upper_bound"))
         (line,) = ax.plot(coverage, error, drawstyle="steps-post", label=self.name)
         ax.fill_between(coverage, error, bound, step="post", color=line.get_color(), alpha=0.2, linewidth=0)
@@ -195,10 +198,9 @@ class RiskCoverageDisplay:
         if self.max_error is not None:
             ax.axhline(self.max_error, color="grey", linestyle="--")
         ax.set(xlabel="share of rows kept", ylabel="error among them")
-        # the bound of the first few rows is close to one and would flatten the rest
-        ax.set_ylim(
-            0.0, max(1.5 * float(np.max([error.max(), bound[-1]])), ax.get_ylim()[1] if len(ax.lines) > 3 else 0)
-        )
+        # the bounds of the first few rows are close to one and would flatten the rest
+        top = 1.5 * max(error[coverage >= LEAST_COVERAGE].max(), bound[-1])
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.0, max(top, used))))
         if self.name is not None:
             ax.legend()
         return self
