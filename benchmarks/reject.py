@@ -16,7 +16,15 @@ import numpy as np
 from scipy.special import bdtr
 from sklearn.frozen import FrozenEstimator
 
-from kproba import LSPC, NothingKeptWarning, RejectOption
+from kproba import (
+    LSPC,
+    ConvergenceWarning,
+    ImportVectorMachine,
+    KernelLogisticRegression,
+    NothingKeptWarning,
+    RejectOption,
+    SurfaceKernelClassifier,
+)
 from kproba.data.real import load
 from kproba.data.toys import three_classes_2010
 from kproba.reject import safe_rank
@@ -24,12 +32,14 @@ from kproba.reject import safe_rank
 from . import results
 
 COVERAGE, CONFIDENCE = 0.95, 0.95
+#: Classifiers whose leave-one-out is approximate, or not that of everything the fit did.
+FAMILY = (KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
 #: Sureness of simulated rows: parameters of the beta distribution.
 SIMULATED = {"easy": (6, 0.5), "medium": (2, 0.7), "hard": (1, 1)}
 #: Set -> training rows and the error that is promised.
 TOYS = {"three classes, 200 rows": 200, "three classes, 500 rows": 500, "three classes, 1,000 rows": 1000}
 REAL = {"pima": (500, 0.15), "vehicle": (500, 0.1), "satimage": (700, 0.05), "magic": (700, 0.1)}
-TOY_ERROR, MOST_TEST_ROWS = 0.1, 2000
+TOY_ERROR, TOY_TEST_ROWS, MOST_TEST_ROWS = 0.1, 5000, 2000
 
 
 class Counted(LSPC):
@@ -54,11 +64,10 @@ class Split:
 
 
 def toy_splits(n: int, repeats: int):
-    test = three_classes_2010(MOST_TEST_ROWS, random_state=10**6)
-    truth, classes = test.posterior(test.X), np.array([1, 2, 3])
     for seed in range(repeats):
         toy, order = three_classes_2010(n, random_state=seed), np.random.default_rng(seed).permutation(n)
-        yield Split(toy.X[order], toy.y[order], test.X, truth, classes)
+        test = three_classes_2010(TOY_TEST_ROWS, random_state=10**6 + seed)
+        yield Split(toy.X[order], toy.y[order], test.X, test.posterior(test.X), np.array([1, 2, 3]))
 
 
 def real_splits(name: str, n: int, repeats: int, data_dir):
@@ -71,11 +80,12 @@ def real_splits(name: str, n: int, repeats: int, data_dir):
         yield Split(X[train], y[train], X[test], (y[test][:, None] == classes).astype(float), classes)
 
 
-def chosen(split: Split) -> dict:
+def chosen(split: Split, classifier=LSPC) -> dict:
     """Kernel, width and ridge of one fit."""
-    model = LSPC(random_state=0, n_jobs=1).fit(split.X, split.y)
-    given = {"kernel": model.kernel_.name, "width": model.width_, "ridge": model.ridge_}
-    return {**given, "scaling": "robust", "n_jobs": 1}
+    model = classifier(random_state=0, n_jobs=1).fit(split.X, split.y)
+    found = {"kernel": model.kernel_.name, "width": model.width_, "ridge": getattr(model, "ridge_", None)}
+    given = {key: value for key, value in found.items() if key in model.get_params()}
+    return {**given, "scaling": "robust", "n_jobs": 1, "random_state": 0}
 
 
 def kept_and_sets(model: RejectOption, split: Split) -> dict:
@@ -101,6 +111,14 @@ def by_split(split: Split, options: dict, max_error: float):
     (X, y), held_out = split.halves()
     frozen = FrozenEstimator(Counted(**options).fit(X, y))
     return RejectOption(frozen, max_error=max_error, confidence=CONFIDENCE).fit(*held_out)
+
+
+def by_loo_of(classifier):
+    def fit(split: Split, options: dict, max_error: float):
+        Counted.fits += 1
+        return RejectOption(classifier(**options), max_error=max_error, confidence=CONFIDENCE).fit(split.X, split.y)
+
+    return fit
 
 
 def mapie_cross(folds: int):
@@ -158,6 +176,7 @@ METHODS = {
     "MAPIE, 10 folds": (mapie_cross(10), sets_of_mapie),
     "MAPIE, half held out": (mapie_split, sets_and_control),
 }
+METHODS |= {f"leave-one-out, {each.__name__}": (by_loo_of(each), kept_and_sets) for each in FAMILY}
 
 
 def selective(wrong: np.ndarray, max_error: float, level: float) -> int:
@@ -198,7 +217,7 @@ def simulate(repeats: int = 1000) -> dict:
 def methods_for(n: int) -> list[str]:
     """Ten folds of many rows take too long to be done 200 times, and MAPIE need not be there."""
     has_mapie = find_spec("mapie") is not None
-    methods = [name for name in METHODS if has_mapie or "MAPIE" not in name]
+    methods = [name for name in METHODS if (has_mapie or "MAPIE" not in name) and "one-out, " not in name]
     return [name for name in methods if n <= 500 or "10 folds" not in name]
 
 
@@ -234,11 +253,10 @@ def _clearly_above(cell: dict, max_error: float, n_test: int) -> bool:
     return bool(kept and wrong and 1.0 - bdtr(float(wrong - 1), kept, max_error) <= 0.05)
 
 
-def run(name: str, splits, max_error: float, exact: bool, methods, everything: bool = False) -> dict:
+def run(name: str, splits, max_error: float, exact: bool, methods, choose=chosen) -> dict:
     options, cells = None, {method: [] for method in methods}
     for number, split in enumerate(splits):
-        if options is None:
-            options = {"random_state": 0, "n_jobs": 1} if everything else chosen(split)
+        options = choose(split) if options is None else options
         for method in methods:
             cells[method].append(measure(method, split, options, max_error))
         if number % 20 == 19:
@@ -254,7 +272,8 @@ def main(argv=None) -> None:
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--sets", nargs="+", help="only these")
     args = parser.parse_args(argv)
-    warnings.simplefilter("ignore", NothingKeptWarning)
+    for each in (NothingKeptWarning, ConvergenceWarning):
+        warnings.simplefilter("ignore", each)
     warnings.filterwarnings("ignore", module="mapie")
     payload = results.read("reject", args.out) or {"sets": {}}
     stamp = results.stamp()
@@ -262,27 +281,35 @@ def main(argv=None) -> None:
     if not args.sets or "simulated" in args.sets:
         payload["simulated"] = simulate()
         results.write("reject", payload, args.out, stamp)
-    tasks = {
-        name: (lambda n=n: toy_splits(n, args.splits), TOY_ERROR, True, methods_for(n)) for name, n in TOYS.items()
+    for name, task in tasks(args).items():
+        if not args.sets or name in args.sets:
+            payload["sets"][name] = run(name, **task)
+            results.write("reject", payload, args.out, stamp)
+
+
+def tasks(args) -> dict[str, dict]:
+    """Every set, with what is done to it."""
+    found: dict[str, dict] = {}
+    toy = {"max_error": TOY_ERROR, "exact": True}
+    for name, n in TOYS.items():
+        found[name] = {**toy, "splits": toy_splits(n, args.splits), "methods": methods_for(n)}
+    few = {**toy, "methods": ["leave-one-out"]}
+    found["three classes, 200 rows, everything chosen anew"] = {
+        **few,
+        "splits": toy_splits(200, args.splits),
+        "choose": lambda split: {"random_state": 0, "n_jobs": 1},
     }
-    tasks["three classes, 200 rows, everything chosen anew"] = (
-        lambda: toy_splits(200, args.splits),
-        TOY_ERROR,
-        True,
-        ["leave-one-out"],
-    )
+    for each in FAMILY:
+        found[f"three classes, 200 rows, {each.__name__}"] = {
+            **toy,
+            "methods": [f"leave-one-out, {each.__name__}"],
+            "splits": toy_splits(200, args.splits),
+            "choose": lambda split, each=each: chosen(split, each),
+        }
     for name, (n, max_error) in REAL.items():
-        tasks[name] = (
-            lambda name=name, n=n: real_splits(name, n, args.splits, args.data_dir),
-            max_error,
-            False,
-            methods_for(n),
-        )
-    for name, (splits, max_error, exact, methods) in tasks.items():
-        if args.sets and name not in args.sets:
-            continue
-        payload["sets"][name] = run(name, splits(), max_error, exact, methods, "anew" in name)
-        results.write("reject", payload, args.out, stamp)
+        splits = real_splits(name, n, args.splits, args.data_dir)
+        found[name] = {"max_error": max_error, "exact": False, "splits": splits, "methods": methods_for(n)}
+    return found
 
 
 if __name__ == "__main__":

@@ -473,16 +473,28 @@ def reject(payload: dict) -> str:
     rows = []
     for name, found in payload["sets"].items():
         for method, cell in found["methods"].items():
-            held = ["—"] * 4
+            held = ["—"] * 5
             if "held" in cell:
                 clearly = str(cell["clearly_broken"]) if "clearly_broken" in cell else "—"
                 error = "—" if cell["error"] is None else f"{cell['error']:.3f}"
-                held = [f"{cell['held']} of {found['splits']}", clearly, f"{cell['kept']:.2f}", error]
+                counts = [f"{cell['held']} of {found['splits']}", clearly, str(cell["nothing_kept"])]
+                held = [*counts, f"{cell['kept']:.2f}", error]
             covered = f"{cell['covered']:.4f} ± {cell['covered_se']:.4f}"
             sets = [covered, f"{cell['size']:.2f}", f"{cell['fits']:.0f}", f"{1000 * cell['fit_s']:.0f}"]
-            title = f"{name} ({found['train']:,} rows, error {found['max_error']:g}), {method}"
-            rows.append([title, *held, *sets])
-    header = ["held", "clearly broken", "kept", "error of the kept", "covered", "set size", "fits", "ms"]
+            size = "" if "rows" in name else f", {found['train']:,} rows"
+            how = method.split(",")[0] if method.endswith(name.split(", ")[-1]) else method
+            rows.append([f"{name}{size}, promised {found['max_error']:g}: {how}", *held, *sets])
+    header = [
+        "held",
+        "clearly broken",
+        "all rejected",
+        "kept",
+        "error of the kept",
+        "covered",
+        "set size",
+        "fits",
+        "ms",
+    ]
     return markdown(["", *header], rows)
 
 
