@@ -28,6 +28,7 @@ from kproba import (
     conformal_sets,
     displays,
 )
+from kproba.data.sources import ArraySource
 from kproba.data.toys import three_classes_2010
 from kproba.reject import error_upper_bound, fewest_rows, risk_coverage, safe_rank
 
@@ -113,6 +114,18 @@ def test_promised_error_holds_in_simulations(sharpness):
             threshold = np.sort(sureness)[-k]
             broken += risk[np.searchsorted(truth_at, -threshold, side="right") - 1] > 0.08
     assert kept / 400 > 0.4 * 400
+    assert broken <= binom.ppf(0.999, 400, 0.1)
+
+
+def test_promise_survives_surest_rows_that_are_the_worst():
+    """The proof assumes that surer rows are better; where they are not, the first tests fail and nothing is kept."""
+    random, broken = np.random.default_rng(0), 0
+    for _ in range(400):
+        sureness = random.random(400)
+        wrong = random.random(400) < np.where(sureness > 0.85, 0.3, 0.05)
+        k = safe_rank(sureness, wrong, 0.15, 0.1)
+        kept = 1 - np.sort(sureness)[-k] if k else 1.0
+        broken += (0.3 * min(kept, 0.15) + 0.05 * max(kept - 0.15, 0.0)) / kept > 0.15
     assert broken <= binom.ppf(0.999, 400, 0.1)
 
 
@@ -385,6 +398,15 @@ def test_passes_on_what_the_classifier_has(toy):
 def test_bad_parameters(options, message, toy):
     with pytest.raises(ValueError, match=message):
         RejectOption(quick(), **options).fit(toy.X, toy.y)
+
+
+def test_source_is_refused_but_predicted(toy):
+    source = ArraySource(toy.X, toy.y)
+    with pytest.raises(TypeError, match="X is a source of rows, which has no leave-one-out probabilities"):
+        RejectOption(quick(), threshold=0.5).fit(source, None)
+    model = RejectOption(quick(), threshold=0.8).fit(toy.X, toy.y)
+    assert np.array_equal(model.predict(source), model.predict(toy.X))
+    assert np.array_equal(model.predict_set(source), model.predict_set(toy.X))
 
 
 def test_bad_input(toy):
