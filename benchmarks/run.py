@@ -36,6 +36,7 @@ MODULES = {
     "passes": "passes",
     "sequences": "sequences",
     "examples": "examples",
+    "reject": "reject",
 }
 
 

@@ -26,6 +26,7 @@ PAGES = (
     "docs/scale.md",
     "docs/tags.md",
     "docs/deployment.md",
+    "docs/reject.md",
 )
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
@@ -567,7 +568,52 @@ def examples(payload: dict) -> str:
     return markdown(["`python examples/…`", "seconds"], [[f"`{name}.py`", _seconds(s)] for name, s in names.items()])
 
 
+def reject(payload: dict) -> str:
+    """One row a set and a way to calibrate."""
+    rows = []
+    for name, found in payload["sets"].items():
+        for method, cell in found["methods"].items():
+            held = ["—"] * 5
+            if "held" in cell:
+                clearly = str(cell["clearly_broken"]) if "clearly_broken" in cell else "—"
+                error = "—" if cell["error"] is None else f"{cell['error']:.3f}"
+                counts = [f"{cell['held']} of {found['splits']}", clearly, str(cell["nothing_kept"])]
+                held = [*counts, f"{cell['kept']:.2f}", error]
+            covered = f"{cell['covered']:.4f} ± {cell['covered_se']:.4f}"
+            sets = [covered, f"{cell['size']:.2f}", f"{cell['fits']:.0f}", f"{1000 * cell['fit_s']:.0f}"]
+            size = "" if "rows" in name else f", {found['train']:,} rows"
+            how = method.split(",")[0] if method.endswith(name.split(", ")[-1]) else method
+            rows.append([f"{name}{size}, promised {found['max_error']:g}: {how}", *held, *sets])
+    header = [
+        "held",
+        "clearly broken",
+        "all rejected",
+        "kept",
+        "error of the kept",
+        "covered",
+        "set size",
+        "fits",
+        "ms",
+    ]
+    return markdown(["", *header], rows)
+
+
+def reject_simulated(payload: dict) -> str:
+    """One row a kind of rows and a promise, one column a number of them: share kept by us and by the other rule."""
+    kinds: dict[str, dict[str, str]] = {}
+    for key, cell in payload["simulated"].items():
+        kind, n, max_error = key.split("/")
+        (ours, held), (theirs, _) = cell["ours"], cell["Geifman and El-Yaniv"]
+        row = kinds.setdefault(f"{kind}, promised {float(max_error):g}", {})
+        row[n] = f"{ours:.2f} / {theirs:.2f} ({100 * held:.1f} %)"
+    sizes = list(next(iter(kinds.values())))
+    header = ["kept: ours / Geifman and El-Yaniv (promise held)", *(f"{int(n):,} rows" for n in sizes)]
+    return markdown(header, [[kind, *row.values()] for kind, row in kinds.items()])
+
+
 TABLES = (
+    reject,
+    reject_simulated,
     examples,
     tags,
     images_2011,
@@ -603,7 +649,12 @@ TABLES = (
 )
 RENDERERS = {f.__name__: f for f in TABLES}
 #: Tables that show another part of a result whose name is not theirs.
-SOURCES = {"skc_2013_times": "skc_2013", "leverage_error": "all_centers", "on_paper": "out_of_core"}
+SOURCES = {
+    "skc_2013_times": "skc_2013",
+    "leverage_error": "all_centers",
+    "on_paper": "out_of_core",
+    "reject_simulated": "reject",
+}
 
 
 def render(text: str, folder: Path | str = results.RESULTS) -> str:

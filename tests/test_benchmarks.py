@@ -177,6 +177,7 @@ SMALL_RUNS = {
     "surface_floor": ["--rows", "3000", "--repeats", "1"],
     "surface_centers": ["--sets", "pima", "--centers", "5", "20", "--seeds", "1"],
     "family": ["--sets", "pima", "letter", "--repeats", "1"],
+    "reject": ["--sets", "pima", "--splits", "2"],
 }
 
 

@@ -2,6 +2,7 @@
 
 from . import displays, metrics, recipes
 from .bags import BagOfFeatures
+from .conformal import conformal_sets
 from .data.files import open_rows
 from .data.items import Sequences
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
@@ -13,6 +14,7 @@ from .exceptions import (
     KprobaWarning,
     ModelFileError,
     ModelFileWarning,
+    NothingKeptWarning,
 )
 from .kernels import (
     ChiSquared,
@@ -30,6 +32,7 @@ from .kernels import (
 from .onnx_export import to_onnx
 from .persist import load, save
 from .pictures import PictureDescriptors
+from .reject import RejectOption
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
 from .writing import write_probabilities
@@ -57,13 +60,16 @@ __all__ = [
     "Matern",
     "ModelFileError",
     "ModelFileWarning",
+    "NothingKeptWarning",
     "PictureDescriptors",
     "Polynomial",
+    "RejectOption",
     "SequenceFeatures",
     "Sequences",
     "Spectrum",
     "SurfaceKernelClassifier",
     "TimesMedian",
+    "conformal_sets",
     "displays",
     "load",
     "metrics",

@@ -29,3 +29,7 @@ class ModelFileWarning(KprobaWarning):
 
 class ModelFileError(ValueError):
     """A model cannot be saved to a file, or a file cannot be loaded; the message says what is wrong with it."""
+
+
+class NothingKeptWarning(KprobaWarning):
+    """No threshold keeps the promised error; the message says what was found and what to do."""
