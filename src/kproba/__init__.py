@@ -26,6 +26,7 @@ from .kernels import (
     Spectrum,
 )
 from .pictures import PictureDescriptors
+from .report import write_report
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
 from .writing import write_probabilities
@@ -63,4 +64,5 @@ __all__ = [
     "open_rows",
     "recipes",
     "write_probabilities",
+    "write_report",
 ]

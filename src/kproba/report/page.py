@@ -1,0 +1,371 @@
+"""The page: facts and figures in one HTML file, with its style and script inside and every request forbidden."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from . import figures
+from .facts import LEAVE_ONE_OUT, ClassFacts, Facts, RowFacts
+from .markup import as_json, count, escaped, label, number, share
+from .measures import Interval
+
+HERE = Path(__file__).parent
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+#: Where the threshold and the two costs stand at first: 1 − 1/10 is what a calibrated model would be asked for.
+THRESHOLD, COST_OF_ERROR, COST_OF_REJECTION = 0.9, 10, 1
+#: Pairs of classes that are named as confused most.
+MOST_PAIRS = 5
+
+
+def page(facts: Facts) -> str:
+    """One HTML document.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from kproba.report.facts import collect
+    >>> X, y = load_iris(return_X_y=True)
+    >>> text = page(collect(LogisticRegression(max_iter=500).fit(X[::2], y[::2]), X[1::2], y[1::2]))
+    >>> text.startswith("<!doctype html>"), "http" in text
+    (True, False)
+    """
+    sections = [_fitted(facts), _comparison(facts), _calibration(facts), _decisions(facts), _by_class(facts)]
+    main = "".join([_header(facts), *sections, _rows(facts)])
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escaped(facts.title)}</title>\n'
+        f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#main">Skip to the report</a>\n<main id="main">\n{main}\n{_footer(facts)}</main>\n'
+        f'<script type="application/json" id="data">{as_json(_data(facts))}</script>\n'
+        f"<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _data(facts: Facts) -> dict:
+    """What the script computes with: thresholds as steps down, rows and mistakes at each."""
+    risk = facts.risk
+    names = ("rows", "recall", "precision", "AUC", "average precision")
+    return {
+        "unit": risk.unit,
+        "n": risk.n,
+        "start": int(risk.level[0]),
+        "down": (-np.diff(risk.level)).tolist(),
+        "rows": np.diff(risk.kept, prepend=0).tolist(),
+        "wrong": np.diff(risk.wrong, prepend=0).tolist(),
+        "classes": [", ".join(f"{n} {v}" for n, v in zip(names, _class_numbers(one))) for one in facts.by_class],
+    }
+
+
+def _class_numbers(one: ClassFacts) -> tuple[str, ...]:
+    shares = share(one.recall), share(one.precision)
+    return (count(one.rows), *shares, number(one.auc), number(one.average_precision))
+
+
+def _header(facts: Facts) -> str:
+    own = facts.scores[0]
+    which = "training rows, each left out" if facts.on == LEAVE_ONE_OUT else "held-out rows"
+    cards = "".join(
+        f'<div class="card"><h2>{title}</h2><p class="big">{_shown(getattr(own, name), name)}</p>'
+        f'<p class="between">{_between(getattr(own, name), name)}</p></div>'
+        for name, title in figures.METRICS
+    )
+    trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on != LEAVE_ONE_OUT else ""
+    columns = f" · {count(facts.n_columns)} columns" if facts.n_columns else ""
+    notes = "".join(f"<li>{escaped(note)}</li>" for note in facts.notes)
+    links = "".join(f'<a href="#{name}">{text}</a>' for name, text in _SECTIONS)
+    return (
+        f'<header><p class="kicker">kproba report</p><h1>{label(facts.title, 120)}</h1>'
+        f'<p class="lead">{count(facts.n_rows)} {which} · {len(facts.classes)} classes{columns}{trained}</p>'
+        f'<div class="cards">{cards}</div><p class="small">Small numbers: intervals of 90 % by bootstrap over these rows.'
+        f'</p><ul class="notes">{notes}</ul><nav aria-label="Sections">{links}</nav></header>'
+    )
+
+
+_SECTIONS = (
+    ("fitted", "What was fitted"),
+    ("beside", "Beside simple models"),
+    ("calibration", "Calibration"),
+    ("decide", "Keep or hand over"),
+    ("classes", "Classes"),
+    ("rows", "Rows to look at"),
+)
+
+
+def _shown(value: Interval, name: str) -> str:
+    return share(value.value) if name == "error" else number(value.value)
+
+
+def _between(value: Interval, name: str) -> str:
+    if name == "error":
+        return f"{100 * value.low:.1f} to {100 * value.high:.1f} %"
+    return f"{value.low:.3f} to {value.high:.3f}"
+
+
+def _section(identity: str, *parts: str) -> str:
+    title = dict(_SECTIONS)[identity]
+    return f'<section id="{identity}" aria-labelledby="{identity}-h"><h2 id="{identity}-h">{title}</h2>{"".join(parts)}</section>'
+
+
+def _figure(drawing: str, caption: str, title: str = "", css: str = "") -> str:
+    """Wide drawings scroll inside their own box, which the keyboard reaches."""
+    head = f"<h3>{title}</h3>" if title else ""
+    return f'<figure class="{css}">{head}{drawing}<figcaption>{caption}</figcaption></figure>'
+
+
+def _fitted(facts: Facts) -> str:
+    said = "".join(f"<div><dt>{escaped(name)}</dt><dd>{label(text, 200)}</dd></div>" for name, text in facts.fitted)
+    return _section("fitted", f'<dl class="facts">{said}</dl>', _search(facts), _path(facts))
+
+
+def _search(facts: Facts) -> str:
+    if not facts.panels:
+        return ""
+    n = sum(len(panel.loss) for panel in facts.panels)
+    drawings = "".join(
+        f"<div><h4>{escaped(panel.title)}</h4>{drawing}</div>"
+        for panel, drawing in zip(facts.panels, figures.search_figures(facts.panels))
+    )
+    is_map = any(panel.is_map for panel in facts.panels)
+    caption = (
+        f"{count(n)} candidates were compared on training rows that were left out. "
+        + ("Each cell is one candidate, coloured by its loss; " if is_map else "Each point is one candidate; ")
+        + ("the ring marks the choice. " if is_map else "the dotted line marks the choice. ")
+        + "Widths count in scaled columns. A candidate that was tried on more rows later is shown with those."
+    )
+    legend = figures.search_legend(facts.panels) if is_map else ""
+    return _figure(f'<div class="panels">{drawings}</div>{legend}', caption, "Why these parameters")
+
+
+def _path(facts: Facts) -> str:
+    if facts.path is None:
+        return ""
+    drawings = "".join(f"<div>{drawing}</div>" for drawing in figures.path_figures(facts.path))
+    caption = (
+        "The path goes from the largest ridge λ, at the right, to smaller ones; tuning rows that took no part chose λ, at "
+        "the dotted line."
+    )
+    return _figure(f'<div class="panels">{drawings}</div>', caption, "Why this many points")
+
+
+def _comparison(facts: Facts) -> str:
+    head = "".join(f'<th scope="col">{title}</th>' for _, title in figures.METRICS)
+    rows = "".join(_score_row(place, score) for place, score in enumerate(facts.scores))
+    table = (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Scores of all models"><table class="scores"><thead><tr>'
+        f'<th scope="col">model</th>{head}<th scope="col">log-loss above the model</th></tr></thead><tbody>{rows}</tbody>'
+        "</table></div>"
+    )
+    drawings = "".join(
+        f"<div><h4>{title}</h4>{figures.score_figure(facts.scores, name, title)}</div>"
+        for name, title in figures.METRICS
+    )
+    caption = (
+        "Smaller is better everywhere. Bars are intervals of 90 % (1,000 resamples, the same for all models, so that "
+        "differences are sharper than the bars suggest: see the last column). Some calibration error is bad luck: “by "
+        "chance” is what a perfectly calibrated model would show on these rows. Log-loss and Brier score count "
+        "probabilities, error only decisions."
+    )
+    return _section("beside", table, _figure(f'<div class="panels">{drawings}</div>', caption))
+
+
+def _score_row(place: int, score) -> str:
+    cells = "".join(
+        f"<td><b>{_shown(getattr(score, name), name)}</b> <small>{_between(getattr(score, name), name)}</small>"
+        + (f"<small>by chance {score.calibration_by_chance:.3f}</small>" if name == "calibration" else "")
+        + "</td>"
+        for name, _ in figures.METRICS
+    )
+    more = "–"
+    if score.excess is not None:
+        more = f"<b>{score.excess.value:+.3f}</b> <small>{score.excess.low:+.3f} to {score.excess.high:+.3f}</small>"
+    return (
+        f'<tr><th scope="row"><span class="key m{place}"></span>{escaped(score.name)}</th>{cells}<td>{more}</td></tr>'
+    )
+
+
+def _calibration(facts: Facts) -> str:
+    lowest = float(facts.histogram.edges[0])
+    return _section(
+        "calibration",
+        '<div class="pair">',
+        _figure(
+            figures.reliability_figure(facts.reliability, lowest),
+            "Of the predictions with a given probability, how many are right? On the dotted line the probabilities can be "
+            "taken at their word; below it the model is too sure of itself, above it too modest. The band holds 90 % "
+            "(Jeffreys); dots grow with the number of rows.",
+            "Do the probabilities hold?",
+        ),
+        _figure(
+            figures.histogram_figure(facts.histogram),
+            'How often each probability is said: <span class="ink right">right</span> and <span class="ink wrong">wrong'
+            "</span> predictions. Mistakes should lie at the left.",
+            "How sure is the model?",
+        ),
+        "</div>",
+    )
+
+
+def _decisions(facts: Facts) -> str:
+    step = "any" if facts.risk.unit < 1e-5 else f"{facts.risk.unit:g}"
+    controls = (
+        '<div class="controls"><label for="threshold">Keep predictions whose probability is at least</label>'
+        f'<div class="together"><input type="range" id="threshold" min="0" max="1" step="0.001" value="{THRESHOLD}" '
+        'aria-describedby="decision">'
+        f'<input type="number" id="exact" min="0" max="1.000001" step="{step}" value="{THRESHOLD}" aria-label="Threshold, exactly">'
+        "</div>"
+        f'<div class="together"><label>Cost of an error <input type="number" id="cost-error" min="0" step="any" '
+        f'value="{COST_OF_ERROR}"></label><label>Cost of a rejection <input type="number" id="cost-rejection" min="0" '
+        f'step="any" value="{COST_OF_REJECTION}"></label></div>'
+        '<button type="button" id="cheapest">Go to the cheapest threshold</button></div>'
+    )
+    caption = (
+        "Rows are kept from the surest to the least sure; the others are handed to somebody else. The curve should fall to "
+        "the left: then the probabilities tell which predictions are safe. If probabilities are calibrated, the cheapest "
+        "threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by looking at these rows "
+        "does a little worse on others."
+    )
+    return _section(
+        "decide", '<div class="pair">', _figure(figures.risk_figure(facts.risk), caption, "Risk and coverage"),
+        f'<div class="panel">{controls}{_decision_numbers(facts)}</div></div>',
+    )  # fmt: skip
+
+
+def _decision_numbers(facts: Facts) -> str:
+    """The numbers at the first threshold; the script takes over from there."""
+    n, (kept, wrong) = facts.risk.n, facts.risk.at(THRESHOLD)
+    cost = wrong * COST_OF_ERROR + (n - kept) * COST_OF_REJECTION
+    risk = f"{100 * wrong / kept:.2f} %" if kept else "–"
+    numbers = (
+        ("coverage", "coverage", f"{100 * kept / n:.1f} %"),
+        ("risk-kept", "error among the kept", risk),
+        ("mistakes", "mistakes among the kept", count(wrong)),
+        ("rejected", "rejected rows", count(n - kept)),
+        ("cost", "cost a row", f"{cost / n:.4f}"),
+        ("cost-all", "cost of all rows", f"{cost:.2f}"),
+    )
+    cells = "".join(f'<div><dt>{title}</dt><dd id="{name}">{text}</dd></div>' for name, title, text in numbers)
+    return (
+        f'<dl class="numbers">{cells}</dl><output id="decision" class="small" for="threshold exact cost-error '
+        'cost-rejection"></output><noscript><p class="small">The slider needs JavaScript; the numbers above are of the '
+        "threshold 0.9.</p></noscript>"
+    )
+
+
+def _by_class(facts: Facts) -> str:
+    roc, recall = figures.class_figures(facts)
+    chosen = figures.first_class(facts)
+    options = "".join(figures.class_option(place, one, chosen) for place, one in enumerate(facts.by_class))
+    chooser = (
+        f'<p class="chooser"><label for="class">Class</label> <select id="class">{options}</select> '
+        f'<output id="class-numbers" for="class">{escaped(_data(facts)["classes"][chosen])}</output></p>'
+    )
+    matrix = f'<div class="scroll" tabindex="0" role="region" aria-label="Confusion matrix">{figures.confusion_table(facts)}</div>'
+    return _section(
+        "classes",
+        _figure(matrix, _confusion_caption(facts), "Which classes are mixed up?", "wide"),
+        chooser,
+        '<div class="pair">',
+        _figure(roc, "The chosen class against all others; thin lines are the other classes.", "ROC"),
+        _figure(
+            recall, "The dashed line is the share of the chosen class: what guessing reaches.", "Precision and recall"
+        ),
+        "</div>",
+        _class_table(facts),
+    )
+
+
+def _confusion_caption(facts: Facts) -> str:
+    text = "Rows are true classes, columns predicted ones. Colours go by the share of the row: blue where right, orange where wrong."
+    shown = figures.shown_classes(facts.confusion)
+    if len(shown) < len(facts.classes):
+        text += f" Shown are the {len(shown)} of {len(facts.classes)} classes with the most mistakes."
+    off = facts.confusion - np.diag(np.diagonal(facts.confusion))
+    pairs = [divmod(int(k), len(off)) for k in np.argsort(-off, axis=None, kind="stable")[:MOST_PAIRS]]
+    named = [
+        f"{label(facts.classes[i], 24)} taken for {label(facts.classes[j], 24)} ({count(int(off[i, j]))})"
+        for i, j in pairs
+        if off[i, j]
+    ]
+    return text + (f" Most often: {', '.join(named)}." if named and len(facts.classes) > 2 else "")
+
+
+def _class_table(facts: Facts) -> str:
+    head = ("class", "rows", "recall", "precision", "AUC", "average precision")
+    body = []
+    for one in facts.by_class:
+        values = (one.rows, one.recall, one.precision, one.auc, one.average_precision)
+        cells = "".join(_number_cell(value, text) for value, text in zip(values, _class_numbers(one)))
+        body.append(f'<tr><th scope="row">{label(one.name)}</th>{cells}</tr>')
+    return f"<h3>Class by class</h3>{_sortable('class-table', 'Figures of every class', head, body)}"
+
+
+def _number_cell(value: float, text: str) -> str:
+    return f'<td class="n" data-v="{value:.9g}">{text}</td>'
+
+
+def _sortable(identity: str, caption: str, head, body) -> str:
+    cells = "".join(
+        f'<th scope="col" aria-sort="none"><button type="button">{label(name, 24)}</button></th>' for name in head
+    )
+    return (
+        f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escaped(caption)}"><table id="{identity}" class='
+        f'"sortable"><caption class="unseen">{escaped(caption)}; press a heading to sort</caption><thead><tr>{cells}</tr>'
+        f"</thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _rows(facts: Facts) -> str:
+    head = ("row", "true", "predicted", "probability", "second", "its probability", *facts.columns)
+    doubtful = _sortable("doubtful", "Doubtful rows", head, [_row(row) for row in facts.doubtful])
+    told = (
+        f"The {len(facts.mistakes)} surest of {count(facts.n_mistakes)} mistakes"
+        if facts.mistakes
+        else "There are none"
+    )
+    mistakes = _sortable("mistakes-table", "Confident mistakes", head, [_row(row) for row in facts.mistakes])
+    shown = f" The last columns are {len(facts.columns)} columns of the row." if facts.columns else ""
+    return _section(
+        "rows",
+        f'<p class="small">Rows count from 0. Press a heading to sort.{shown}</p>',
+        f'<h3>Doubtful rows</h3><p class="small">The {len(facts.doubtful)} rows with the smallest largest probability.</p>',
+        doubtful,
+        f'<h3>Confident mistakes</h3><p class="small">{told}: wrong labels, odd rows, or what the model cannot see.</p>',
+        mistakes if facts.mistakes else "",
+    )
+
+
+def _row(row: RowFacts) -> str:
+    css = "" if row.true == row.predicted else ' class="miss"'
+    values = "".join(_value_cell(value) for value in row.values)
+    return (
+        f'<tr><td class="n" data-v="{row.number}">{row.number}</td><td>{label(row.true, 24)}</td><td{css}>'
+        f"{label(row.predicted, 24)}</td>{_number_cell(row.probability, f'{row.probability:.4f}')}<td>{label(row.second, 24)}"
+        f"</td>{_number_cell(row.second_probability, f'{row.second_probability:.4f}')}{values}</tr>"
+    )
+
+
+def _value_cell(value: str) -> str:
+    try:
+        return _number_cell(float(value), escaped(value))
+    except ValueError:
+        return f"<td>{label(value, 24)}</td>"
+
+
+def _footer(facts: Facts) -> str:
+    import sklearn
+
+    from .. import __version__
+
+    return (
+        f'<footer class="small"><p>kproba {__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__} · '
+        f"{date.today().isoformat()} · this file is complete: it loads nothing.</p></footer>\n"
+    )
