@@ -35,6 +35,12 @@ MOST_ROWS, MOST_COLUMNS = 50, 6
 MOST_POINTS = 150
 #: Thresholds are exact to the first number; with more rows than the second, to the third.
 FINE, FINE_ROWS, COARSE = 1e-6, 20_000, 1e-4
+#: Links as people say them.
+LINKS = {
+    "CalibratedSoftmax": "softmax, calibrated by leave-one-out",
+    "Softmax": "softmax of the model itself",
+    "Clip": "rounded outputs",
+}
 HELD_OUT, LEAVE_ONE_OUT = "held-out", "leave-one-out"
 
 
@@ -258,11 +264,13 @@ def _scores(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, .
     found = []
     for number, rival in enumerate(models):
         part = slice(number * width, (number + 1) * width)
-        own = intervals(summed_up(losses[number].mean(axis=0)), summed_up(resampled[:, part]))
+        error, log_loss, brier, calibration = intervals(
+            summed_up(losses[number].mean(axis=0)), summed_up(resampled[:, part])
+        )
         more = (losses[number] - losses[0])[:, 1].mean(), resampled[:, part.start + 1] - resampled[:, 1]
         (excess,) = intervals(np.array([more[0]]), more[1][:, None])
         chance = calibration_by_chance(rival.proba.max(axis=1))
-        found.append(Score(rival.name, *own, chance, excess if number else None))
+        found.append(Score(rival.name, error, log_loss, brier, calibration, chance, excess if number else None))
     return tuple(found)
 
 
@@ -320,7 +328,7 @@ def _value(value) -> str:
 
 def _shown_columns(model, X, names) -> list[tuple[str, int]]:
     """Name and number of the columns that tables show: the most relevant ones where the model weighs them."""
-    shape = getattr(X, "shape", ())
+    shape: tuple = getattr(X, "shape", ())
     if len(shape) != 2 or not shape[1] or not (hasattr(X, "__array__") or hasattr(X, "tocsr")):
         return []
     given = getattr(model, "feature_names_in_", getattr(X, "columns", None)) if names is None else names
@@ -359,7 +367,8 @@ def _fitted_kernel(final, kernel) -> list[tuple[str, str]]:
         said.append(("ridge", f"{final.ridge_:.3g}"))
     kind = "import points" if hasattr(final, "import_indices_") else "centres"
     said.append((kind, f"{np.shape(final.coef_)[0]:,}"))
-    said.append(("link", type(final.link_).__name__))
+    kind = type(final.link_).__name__
+    said.append(("link", LINKS.get(kind, kind)))
     relevance = getattr(final.scaling_, "relevance", None)
     if final.scaling_ is not None:
         is_weighed = relevance is not None and np.ptp(relevance) > 0
@@ -371,16 +380,17 @@ def _path(final) -> PathFacts | None:
     path = getattr(final, "path_", None)
     if not path or len(path["ridge"]) < 2 or not np.isfinite(path["tuning_log_loss"]).all():
         return None
-    columns = (np.asarray(path[name]) for name in ("ridge", "tuning_log_loss", "tuning_error", "n_points"))
-    return PathFacts(*columns, chosen=float(final.ridge_))
+    names = ("ridge", "tuning_log_loss", "tuning_error", "n_points")
+    ridge, log_loss, error, n_points = (np.asarray(path[name]) for name in names)
+    return PathFacts(ridge, log_loss, error, n_points, float(final.ridge_))
 
 
 def _notes(model, on: str) -> list[str]:
     if on == HELD_OUT:
         return ["All figures are of rows that you gave as held out. If the model saw them in its fit, they flatter it."]
     notes = [
-        "All figures are of the training rows: each row is judged by the model without that row (leave-one-out). The same "
-        "scores chose the parameters and calibrated, so on a hundred rows or so they are a little optimistic."
+        "All figures are of the training rows: each row is judged by the model without that row (leave-one-out). The "
+        "same scores chose the parameters and calibrated, so on a hundred rows or so they are a little optimistic."
     ]
     if isinstance(model, Pipeline) and len(model) > 1:
         notes.append("The steps before the classifier were fitted on all rows, the judged one included.")

@@ -6,7 +6,8 @@ import numpy as np
 
 from .facts import ClassFacts, Facts, PathFacts, Score
 from .markup import Axis, Frame, count, escaped, label, linear_axis, log_axis, number, share, svg
-from .measures import Histogram, Reliability, RiskCoverage, thinned
+from .measures import Histogram, Interval, Reliability, RiskCoverage, thinned
+from .rivals import BASE_RATES
 from .search_map import SearchPanel
 
 #: Steps of the colour ramps, the last one included.
@@ -14,6 +15,10 @@ STEPS = 8
 #: Classes of a confusion matrix; of more, those with the most mistakes are shown.
 MOST_CLASSES = 40
 CURVE_POINTS = 400
+#: Of a model among the scores.
+ROW_HEIGHT = 26
+#: A share of mistakes that gets the strongest colour if no class has more.
+FAINTEST = 0.1
 METRICS = (("log_loss", "log-loss"), ("error", "error"), ("brier", "Brier score"), ("calibration", "calibration error"))
 
 
@@ -55,30 +60,35 @@ def reliability_figure(found: Reliability, lowest: float) -> str:
 
 
 def histogram_figure(found: Histogram) -> str:
-    total = found.right + found.wrong
-    frame = Frame(
-        linear_axis(found.edges[0], 1.0, "probability of the predicted class"),
-        linear_axis(0.0, float(total.max()) * 1.04, "rows", about=4),
-        height=300,
-    )
-    base, parts = float(frame.py(0.0)), []
+    """Counts by their roots: one bin often holds nearly all rows, and the mistakes are few."""
+    most = float(max(found.right.max(), found.wrong.max()))
+    frame = Frame(linear_axis(found.edges[0], 1.0, "probability of the predicted class"), _root_axis(most), height=300)
+    parts = []
     for low, high, right, wrong in zip(found.edges[:-1], found.edges[1:], found.right, found.wrong):
-        x, width = float(frame.px(low)) + 0.6, float(frame.px(high) - frame.px(low)) - 1.2
         if right + wrong:
-            heights = base - frame.py([wrong, right + wrong])
             title = f"<title>{low:.3g} to {high:.3g}: {count(right)} right, {count(wrong)} wrong</title>"
-            parts += [
-                _bar(x, base - heights[0], width, heights[0], "wrong", title),
-                _bar(x, base - heights[1], width, heights[1] - heights[0], "right", title),
-            ]
+            x, width = float(frame.px(low)), float(frame.px(high) - frame.px(low))
+            parts.append(_bar(frame, x + 0.6, width - 1.2, right, "right", title))
+            parts.append(_bar(frame, x + 0.27 * width, 0.46 * width, wrong, "wrong", title))
     about = f"{count(int(found.right.sum()))} rows are right and {count(int(found.wrong.sum()))} are wrong."
     return frame.svg("confidence", "How sure the model is", about, *parts)
 
 
-def _bar(x, y, width, height, css: str, title: str) -> str:
-    if height <= 0:
+def _root_axis(most: float) -> Axis:
+    """Roots of numbers from zero, with ticks at 1, 2 and 5 of some decades that are not too close."""
+    ticks, gap = [(0.0, "0")], 0.12 * np.sqrt(most)
+    for value in (m * 10**e for e in range(9) for m in (1, 2, 5)):
+        if value <= most and np.sqrt(value) - ticks[-1][0] > gap:
+            ticks.append((float(np.sqrt(value)), count(value)))
+    return Axis(0.0, 1.05 * np.sqrt(max(most, 1.0)), "rows (root scale)", tuple(ticks))
+
+
+def _bar(frame: Frame, x: float, width: float, rows: int, css: str, title: str) -> str:
+    if not rows:
         return ""
-    return f'<rect class="{css}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.2f}">{title}</rect>'
+    top, base = float(frame.py(np.sqrt(rows))), float(frame.py(0.0))
+    place = f'x="{x:.1f}" y="{top:.2f}" width="{width:.1f}" height="{base - top:.2f}"'
+    return f'<rect class="{css}" {place}>{title}</rect>'
 
 
 def risk_figure(found: RiskCoverage) -> str:
@@ -102,24 +112,31 @@ def risk_figure(found: RiskCoverage) -> str:
 
 
 def score_figure(scores: tuple[Score, ...], name: str, title: str) -> str:
-    """One measure of all models, with intervals, from zero."""
+    """One measure of all models, with intervals, from zero; base rates may lie far beyond what is drawn."""
     found = [getattr(score, name) for score in scores]
-    top, step = 8, 26
-    height = top + step * len(found) + 26
-    axis = linear_axis(0.0, max(f.high for f in found) * 1.05 or 1.0, "", about=4)
-    frame = Frame(axis, Axis(0.0, 1.0, ""), 300, height, left=8, right=12, top=top, bottom=26)
-    parts = [_score_ticks(frame)]
-    for place, (score, value) in enumerate(zip(scores, found)):
-        y = top + step * (place + 0.5)
-        low, middle, high = frame.px([value.low, value.value, value.high])
-        aside = (f'x="{high + 7:.1f}"', "") if high < 190 else (f'x="{low - 7:.1f}"', ' text-anchor="end"')
-        parts.append(
-            f'<g class="model m{place}"><path class="span" d="M{low:.1f} {y:.1f}H{max(high, low + 0.5):.1f}"/>'
-            f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4.5"/>'
-            f'<text {aside[0]} y="{y + 4:.1f}"{aside[1]}>{escaped(score.name)}</text></g>'
-        )
+    near = max(value.high for score, value in zip(scores, found) if score.name != BASE_RATES)
+    far = max(value.high for value in found)
+    end = (far if far < 3.0 * near else near * 1.25) or 1.0
+    height = 8 + ROW_HEIGHT * len(found) + 26
+    axis = linear_axis(0.0, end * 1.03, "", about=4)
+    frame = Frame(axis, Axis(0.0, 1.0, ""), 360, height, left=122, right=16, top=8, bottom=26)
+    rows = [_score_mark(frame, place, *pair) for place, pair in enumerate(zip(scores, found))]
     told = "; ".join(f"{score.name} {value.value:.3f}" for score, value in zip(scores, found))
-    return svg(f"score-{name.replace('_', '-')}", 300, height, title, told, *parts)
+    return svg(f"score-{name.replace('_', '-')}", 360, height, title, told, _score_ticks(frame), *rows)
+
+
+def _score_mark(frame: Frame, place: int, score: Score, value: Interval) -> str:
+    y, edge = frame.top + ROW_HEIGHT * (place + 0.5), frame.width - frame.right
+    low, middle, high = frame.px([value.low, value.value, value.high])
+    if middle > edge:
+        mark = f'<path class="beyond" d="M{edge - 8:.1f} {y - 5:.1f}l9 5l-9 5z"/>'
+        mark += f'<text x="{edge - 14:.1f}" y="{y + 4:.1f}" text-anchor="end">{value.value:.3f}</text>'
+    else:
+        mark = f'<path class="span" d="M{low:.1f} {y:.1f}H{min(max(high, low + 0.5), edge):.1f}"/>'
+        mark += f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4.5"/>'
+    said = score.name if place else "this model"
+    name = f'<text x="{frame.left - 10}" y="{y + 4:.1f}" text-anchor="end">{escaped(said)}</text>'
+    return f'<g class="model m{place}">{name}{mark}</g>'
 
 
 def _score_ticks(frame: Frame) -> str:
@@ -155,10 +172,8 @@ def _search_map(identity: str, panel: SearchPanel, low: float, high: float) -> s
             (left, right, *rows[float(r.round(6))], loss) for r, loss in zip(ridges[inside], losses[inside].tolist())
         ]
     spans = np.array(list(columns.values()))
-    frame = Frame(
-        log_axis(10.0 ** spans.min(), 10.0 ** spans.max(), "width"), log_axis(10.0 ** min(edges), 10.0 ** max(edges), "ridge"),
-        width=300, height=260,
-    )  # fmt: skip
+    x = log_axis(10.0 ** spans.min(), 10.0 ** spans.max(), "width")
+    frame = Frame(x, log_axis(10.0 ** min(edges), 10.0 ** max(edges), "ridge"), width=300, height=260)
     parts = [_search_cell(frame, *cell, low, high) for cell in cells]
     return frame.svg(identity, f"Losses of the {panel.title} kernel", _told(panel), *parts, _chosen(frame, panel))
 
@@ -176,11 +191,16 @@ def _search_cell(frame: Frame, left, right, bottom, top, loss: float, low: float
     x0, x1 = frame.px([10.0**left, 10.0**right])
     y0, y1 = frame.py([10.0**bottom, 10.0**top])
     middle = 10.0 ** ((left + right) / 2), 10.0 ** ((bottom + top) / 2)
-    step = round(STEPS * (1.0 - np.log(loss / low) / np.log(high / low))) if high > low > 0 else STEPS
+    step = _ramp_step(loss, low, high)
     return (
         f'<rect class="cell q s{step}" x="{x0:.1f}" y="{y1:.1f}" width="{x1 - x0:.1f}" height="{y0 - y1:.1f}"><title>'
         f"width about {middle[0]:.3g}, ridge about {middle[1]:.2g}: {loss:.4f}</title></rect>"
     )
+
+
+def _ramp_step(loss: float, low: float, high: float) -> int:
+    """Strongest for the smallest loss; the root tells good ones apart, which differ by little."""
+    return round(STEPS * (1.0 - np.sqrt(np.log(loss / low) / np.log(high / low)))) if high > low > 0 else STEPS
 
 
 def _told(panel: SearchPanel) -> str:
@@ -198,7 +218,7 @@ def _chosen(frame: Frame, panel: SearchPanel) -> str:
     at = frame.left + x * (frame.width - frame.left - frame.right)
     up = frame.height - frame.bottom - y * (frame.height - frame.top - frame.bottom)
     return (
-        f'<g class="chosen"><circle cx="{at:.1f}" cy="{up:.1f}" r="7"/><circle cx="{at:.1f}" cy="{up:.1f}" r="2"/></g>'
+        f'<g class="chosen"><circle cx="{at:.1f}" cy="{up:.1f}" r="7"/><circle cx="{at:.1f}" cy="{up:.1f}" r="7"/></g>'
     )
 
 
@@ -229,10 +249,13 @@ def _search_line(identity: str, panel: SearchPanel, low: float, high: float) -> 
 
 def search_legend(panels: tuple[SearchPanel, ...]) -> str:
     losses = np.concatenate([panel.loss for panel in panels])
-    swatches = "".join(f'<span class="swatch q s{step}"></span>' for step in range(STEPS, -1, -1))
+    low, high = float(losses.min()), float(losses.max())
+    middle = low * (high / low) ** 0.25 if low > 0 else (low + high) / 2
+    swatches = [f'<span class="swatch q s{step}"></span>' for step in range(STEPS, -1, -1)]
+    half = (len(swatches) + 1) // 2
     return (
-        f'<p class="legend"><span>{losses.min():.3f}</span><span class="ramp" aria-hidden="true">{swatches}</span>'
-        f"<span>{losses.max():.3f}</span> <span>loss: darker is better in light mode, brighter in dark mode</span></p>"
+        f'<p class="legend"><span>loss {low:.3f}</span><span class="ramp">{"".join(swatches[:half])}</span>'
+        f'<span>{middle:.3f}</span><span class="ramp">{"".join(swatches[half:])}</span><span>{high:.3f}</span></p>'
     )
 
 
@@ -293,7 +316,7 @@ def confusion_table(facts: Facts) -> str:
     of_row = facts.confusion.sum(axis=1)[shown]
     shares = part / np.maximum(of_row, 1)[:, None]
     off = shares * (1 - np.eye(len(shown)))
-    worst = off.max() or 1.0
+    worst = max(off.max(), FAINTEST)
     names = [facts.classes[k] for k in shown]
     head = "".join(f'<th scope="col"><span>{label(name, 16)}</span></th>' for name in names)
     body = []

@@ -10,6 +10,8 @@ import numpy as np
 
 #: Characters of a label that are shown; all of a longer one, up to the second number, is in its tooltip.
 MOST_SHOWN, MOST_KEPT = 40, 300
+#: Round numbers of a decade, where an axis is short.
+MANY = (1, 1.5, 2, 3, 4, 5, 7)
 _PICTURES = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}
 
 
@@ -78,16 +80,12 @@ def number(value: float, digits: int = 3) -> str:
     return "–" if np.isnan(value) else f"{value:.{digits}f}"
 
 
-def short_number(value: float) -> str:
-    """A tick of a logarithmic axis.
-
-    >>> [short_number(v) for v in (1e-4, 0.02, 5.0, 2000.0)]
-    ['10⁻⁴', '0.02', '5', '2000']
+def power(exponent: int) -> str:
     """
-    exponent = round(np.log10(value))
-    if not -2 <= exponent <= 3 and np.isclose(value, 10.0**exponent):
-        return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{value:g}"
+    >>> power(-4), power(0)
+    ('10⁻⁴', '1')
+    """
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) if exponent else "1"
 
 
 @dataclass(frozen=True)
@@ -119,22 +117,26 @@ def linear_axis(low: float, high: float, name: str, *, percent: bool = False, ab
     unit = 10.0 ** np.floor(np.log10(rough))
     step = unit * next(m for m in (1, 2, 2.5, 5, 10) if m * unit >= rough * 0.999)
     values = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step
-    return Axis(low, high, name, tuple((v, f"{100 * v if percent else v:.4g}") for v in values.tolist()))
+    return Axis(low, high, name, tuple((v, f"{100 * v if percent else v:.4g}") for v in (values + 0.0).tolist()))
 
 
 def log_axis(low: float, high: float, name: str, about: int = 6) -> Axis:
     """A logarithmic axis with ticks at powers of ten, or at 1, 2 and 5 where these are few.
 
-    >>> [text for _, text in log_axis(1e-7, 1.0, "ridge").ticks]
-    ['10⁻⁷', '10⁻⁵', '10⁻³', '0.1']
+    >>> [text for _, text in log_axis(1e-7, 1.0, "ridge", about=4).ticks]
+    ['10⁻⁷', '10⁻⁵', '10⁻³', '10⁻¹']
+    >>> [text for _, text in log_axis(0.4, 6.0, "width").ticks]
+    ['0.5', '1', '2', '5']
     """
-    first, last = int(np.floor(np.log10(low) - 1e-9)), int(np.ceil(np.log10(high) + 1e-9))
-    ten = [10.0**e for e in range(first, last + 1) if low * 0.999 <= 10.0**e <= high * 1.001]
-    steps = ten[:: -(-len(ten) // about)] if ten else []
-    if len(ten) < 3:
-        steps = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
-        steps = [v for v in steps if low * 0.999 <= v <= high * 1.001]
-    return Axis(low, high, name, tuple((v, short_number(float(f"{v:.3g}"))) for v in steps), is_log=True)
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    ten = [(10.0**e, power(e)) for e in range(first, last + 1)]
+    some = [
+        (m * 10.0**e, f"{m * 10.0**e:.3g}")
+        for e in range(first, last + 1)
+        for m in ((1, 2, 5) if high / low > 6 else MANY)
+    ]
+    ticks = [tick for tick in (ten if high / low > 3e3 else some) if low * 0.999 <= tick[0] <= high * 1.001]
+    return Axis(low, high, name, tuple(ticks[:: max(1, -(-len(ticks) // about))]), is_log=True)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -85,8 +86,8 @@ def _header(facts: Facts) -> str:
     return (
         f'<header><p class="kicker">kproba report</p><h1>{label(facts.title, 120)}</h1>'
         f'<p class="lead">{count(facts.n_rows)} {which} · {len(facts.classes)} classes{columns}{trained}</p>'
-        f'<div class="cards">{cards}</div><p class="small">Small numbers: intervals of 90 % by bootstrap over these rows.'
-        f'</p><ul class="notes">{notes}</ul><nav aria-label="Sections">{links}</nav></header>'
+        f'<div class="cards">{cards}</div><p class="small">Small numbers: intervals of 90 %, by bootstrap over these '
+        f'rows.</p><ul class="notes">{notes}</ul><nav aria-label="Sections">{links}</nav></header>'
     )
 
 
@@ -112,13 +113,19 @@ def _between(value: Interval, name: str) -> str:
 
 def _section(identity: str, *parts: str) -> str:
     title = dict(_SECTIONS)[identity]
-    return f'<section id="{identity}" aria-labelledby="{identity}-h"><h2 id="{identity}-h">{title}</h2>{"".join(parts)}</section>'
+    head = f'<section id="{identity}" aria-labelledby="{identity}-h"><h2 id="{identity}-h">{title}</h2>'
+    return "".join([head, *parts, "</section>"])
 
 
 def _figure(drawing: str, caption: str, title: str = "", css: str = "") -> str:
-    """Wide drawings scroll inside their own box, which the keyboard reaches."""
     head = f"<h3>{title}</h3>" if title else ""
-    return f'<figure class="{css}">{head}{drawing}<figcaption>{caption}</figcaption></figure>'
+    below = f"<figcaption>{caption}</figcaption>" if caption else ""
+    return f'<figure class="{css}">{head}{drawing}{below}</figure>'
+
+
+def _scrolled(table: str, name: str, css: str = "scroll") -> str:
+    """What is too wide for a phone scrolls inside its own box, which the keyboard reaches."""
+    return f'<div class="{css}" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
 
 
 def _fitted(facts: Facts) -> str:
@@ -150,8 +157,8 @@ def _path(facts: Facts) -> str:
         return ""
     drawings = "".join(f"<div>{drawing}</div>" for drawing in figures.path_figures(facts.path))
     caption = (
-        "The path goes from the largest ridge λ, at the right, to smaller ones; tuning rows that took no part chose λ, at "
-        "the dotted line."
+        "The path goes from the largest ridge λ, at the right, to smaller ones; tuning rows that took no part chose "
+        "λ, at the dotted line."
     )
     return _figure(f'<div class="panels">{drawings}</div>', caption, "Why this many points")
 
@@ -160,9 +167,8 @@ def _comparison(facts: Facts) -> str:
     head = "".join(f'<th scope="col">{title}</th>' for _, title in figures.METRICS)
     rows = "".join(_score_row(place, score) for place, score in enumerate(facts.scores))
     table = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Scores of all models"><table class="scores"><thead><tr>'
-        f'<th scope="col">model</th>{head}<th scope="col">log-loss above the model</th></tr></thead><tbody>{rows}</tbody>'
-        "</table></div>"
+        f'<table class="scores"><thead><tr><th scope="col">model</th>{head}<th scope="col">log-loss above the model'
+        f"</th></tr></thead><tbody>{rows}</tbody></table>"
     )
     drawings = "".join(
         f"<div><h4>{title}</h4>{figures.score_figure(facts.scores, name, title)}</div>"
@@ -171,10 +177,13 @@ def _comparison(facts: Facts) -> str:
     caption = (
         "Smaller is better everywhere. Bars are intervals of 90 % (1,000 resamples, the same for all models, so that "
         "differences are sharper than the bars suggest: see the last column). Some calibration error is bad luck: “by "
-        "chance” is what a perfectly calibrated model would show on these rows. Log-loss and Brier score count "
-        "probabilities, error only decisions."
+        "chance” is what a perfectly calibrated model would show on these rows. An arrow lies beyond the axis."
     )
-    return _section("beside", table, _figure(f'<div class="panels">{drawings}</div>', caption))
+    return _section(
+        "beside",
+        _scrolled(table, "Scores of all models"),
+        _figure(f'<div class="panels two">{drawings}</div>', caption),
+    )
 
 
 def _score_row(place: int, score) -> str:
@@ -187,6 +196,7 @@ def _score_row(place: int, score) -> str:
     more = "–"
     if score.excess is not None:
         more = f"<b>{score.excess.value:+.3f}</b> <small>{score.excess.low:+.3f} to {score.excess.high:+.3f}</small>"
+        more = more.replace("-", "−")
     return (
         f'<tr><th scope="row"><span class="key m{place}"></span>{escaped(score.name)}</th>{cells}<td>{more}</td></tr>'
     )
@@ -199,9 +209,9 @@ def _calibration(facts: Facts) -> str:
         '<div class="pair">',
         _figure(
             figures.reliability_figure(facts.reliability, lowest),
-            "Of the predictions with a given probability, how many are right? On the dotted line the probabilities can be "
-            "taken at their word; below it the model is too sure of itself, above it too modest. The band holds 90 % "
-            "(Jeffreys); dots grow with the number of rows.",
+            "Of the predictions with a given probability, how many are right? On the dotted line the probabilities can "
+            "be taken at their word; below it the model is too sure of itself, above it too modest. The band holds "
+            "90 % (Jeffreys); dots grow with the number of rows.",
             "Do the probabilities hold?",
         ),
         _figure(
@@ -215,28 +225,37 @@ def _calibration(facts: Facts) -> str:
 
 
 def _decisions(facts: Facts) -> str:
-    step = "any" if facts.risk.unit < 1e-5 else f"{facts.risk.unit:g}"
-    controls = (
-        '<div class="controls"><label for="threshold">Keep predictions whose probability is at least</label>'
-        f'<div class="together"><input type="range" id="threshold" min="0" max="1" step="0.001" value="{THRESHOLD}" '
-        'aria-describedby="decision">'
-        f'<input type="number" id="exact" min="0" max="1.000001" step="{step}" value="{THRESHOLD}" aria-label="Threshold, exactly">'
-        "</div>"
-        f'<div class="together"><label>Cost of an error <input type="number" id="cost-error" min="0" step="any" '
-        f'value="{COST_OF_ERROR}"></label><label>Cost of a rejection <input type="number" id="cost-rejection" min="0" '
-        f'step="any" value="{COST_OF_REJECTION}"></label></div>'
-        '<button type="button" id="cheapest">Go to the cheapest threshold</button></div>'
-    )
     caption = (
-        "Rows are kept from the surest to the least sure; the others are handed to somebody else. The curve should fall to "
-        "the left: then the probabilities tell which predictions are safe. If probabilities are calibrated, the cheapest "
-        "threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by looking at these rows "
-        "does a little worse on others."
+        "Rows are kept from the surest to the least sure; the others are handed to somebody else. The curve should "
+        "fall to the left: then the probabilities tell which predictions are safe. If they are calibrated, the "
+        "cheapest threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by looking at these "
+        "rows does a little worse on others."
     )
     return _section(
-        "decide", '<div class="pair">', _figure(figures.risk_figure(facts.risk), caption, "Risk and coverage"),
-        f'<div class="panel">{controls}{_decision_numbers(facts)}</div></div>',
-    )  # fmt: skip
+        "decide",
+        '<div class="pair">',
+        _figure(figures.risk_figure(facts.risk), "", "Risk and coverage"),
+        f'<div class="panel">{_controls(facts)}{_decision_numbers(facts)}</div>',
+        f'</div><p class="small below">{caption}</p>',
+    )
+
+
+def _controls(facts: Facts) -> str:
+    step = "any" if facts.risk.unit < 1e-5 else f"{facts.risk.unit:g}"
+    costs = "".join(
+        f'<label>{text} <input type="number" id="{name}" min="0" step="any" value="{value}"></label>'
+        for text, name, value in (
+            ("Cost of an error", "cost-error", COST_OF_ERROR),
+            ("Cost of a rejection", "cost-rejection", COST_OF_REJECTION),
+        )
+    )
+    return (
+        '<div class="controls"><label for="threshold">Keep predictions whose probability is at least</label>'
+        f'<div class="together"><input type="range" id="threshold" min="0" max="1" step="0.001" value="{THRESHOLD}" '
+        f'aria-describedby="decision"><input type="number" id="exact" min="0" max="1.0001" step="{step}" '
+        f'value="{THRESHOLD}" aria-label="Threshold, exactly"></div><div class="together">{costs}</div>'
+        '<button type="button" id="cheapest">Go to the cheapest threshold</button></div>'
+    )
 
 
 def _decision_numbers(facts: Facts) -> str:
@@ -246,8 +265,8 @@ def _decision_numbers(facts: Facts) -> str:
     risk = f"{100 * wrong / kept:.2f} %" if kept else "–"
     numbers = (
         ("coverage", "coverage", f"{100 * kept / n:.1f} %"),
-        ("risk-kept", "error among the kept", risk),
-        ("mistakes", "mistakes among the kept", count(wrong)),
+        ("risk-kept", "error of the kept", risk),
+        ("mistakes", "mistakes kept", count(wrong)),
         ("rejected", "rejected rows", count(n - kept)),
         ("cost", "cost a row", f"{cost / n:.4f}"),
         ("cost-all", "cost of all rows", f"{cost:.2f}"),
@@ -268,7 +287,7 @@ def _by_class(facts: Facts) -> str:
         f'<p class="chooser"><label for="class">Class</label> <select id="class">{options}</select> '
         f'<output id="class-numbers" for="class">{escaped(_data(facts)["classes"][chosen])}</output></p>'
     )
-    matrix = f'<div class="scroll" tabindex="0" role="region" aria-label="Confusion matrix">{figures.confusion_table(facts)}</div>'
+    matrix = _scrolled(figures.confusion_table(facts), "Confusion matrix")
     return _section(
         "classes",
         _figure(matrix, _confusion_caption(facts), "Which classes are mixed up?", "wide"),
@@ -284,7 +303,9 @@ def _by_class(facts: Facts) -> str:
 
 
 def _confusion_caption(facts: Facts) -> str:
-    text = "Rows are true classes, columns predicted ones. Colours go by the share of the row: blue where right, orange where wrong."
+    text = (
+        "Rows are true classes, columns predicted ones; colours go by the share of the row: blue right, orange wrong."
+    )
     shown = figures.shown_classes(facts.confusion)
     if len(shown) < len(facts.classes):
         text += f" Shown are the {len(shown)} of {len(facts.classes)} classes with the most mistakes."
@@ -316,29 +337,28 @@ def _sortable(identity: str, caption: str, head, body) -> str:
     cells = "".join(
         f'<th scope="col" aria-sort="none"><button type="button">{label(name, 24)}</button></th>' for name in head
     )
-    return (
-        f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escaped(caption)}"><table id="{identity}" class='
-        f'"sortable"><caption class="unseen">{escaped(caption)}; press a heading to sort</caption><thead><tr>{cells}</tr>'
-        f"</thead><tbody>{''.join(body)}</tbody></table></div>"
+    table = (
+        f'<table id="{identity}" class="sortable"><caption class="unseen">{escaped(caption)}; press a heading to sort'
+        f"</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )
+    return _scrolled(table, caption, "scroll tall")
 
 
 def _rows(facts: Facts) -> str:
     head = ("row", "true", "predicted", "probability", "second", "its probability", *facts.columns)
     doubtful = _sortable("doubtful", "Doubtful rows", head, [_row(row) for row in facts.doubtful])
-    told = (
-        f"The {len(facts.mistakes)} surest of {count(facts.n_mistakes)} mistakes"
-        if facts.mistakes
-        else "There are none"
-    )
+    told = "There are none."
+    if facts.mistakes:
+        which = f"The {len(facts.mistakes)} surest of {count(facts.n_mistakes)} mistakes"
+        told = f"{which}: wrong labels, odd rows, or what the model cannot see."
     mistakes = _sortable("mistakes-table", "Confident mistakes", head, [_row(row) for row in facts.mistakes])
     shown = f" The last columns are {len(facts.columns)} columns of the row." if facts.columns else ""
     return _section(
         "rows",
         f'<p class="small">Rows count from 0. Press a heading to sort.{shown}</p>',
-        f'<h3>Doubtful rows</h3><p class="small">The {len(facts.doubtful)} rows with the smallest largest probability.</p>',
+        f'<h3>Doubtful rows</h3><p class="small">The {len(facts.doubtful)} rows whose prediction is least sure.</p>',
         doubtful,
-        f'<h3>Confident mistakes</h3><p class="small">{told}: wrong labels, odd rows, or what the model cannot see.</p>',
+        f'<h3>Confident mistakes</h3><p class="small">{told}</p>',
         mistakes if facts.mistakes else "",
     )
 
@@ -347,9 +367,10 @@ def _row(row: RowFacts) -> str:
     css = "" if row.true == row.predicted else ' class="miss"'
     values = "".join(_value_cell(value) for value in row.values)
     return (
-        f'<tr><td class="n" data-v="{row.number}">{row.number}</td><td>{label(row.true, 24)}</td><td{css}>'
-        f"{label(row.predicted, 24)}</td>{_number_cell(row.probability, f'{row.probability:.4f}')}<td>{label(row.second, 24)}"
-        f"</td>{_number_cell(row.second_probability, f'{row.second_probability:.4f}')}{values}</tr>"
+        f"<tr>{_number_cell(row.number, str(row.number))}<td>{label(row.true, 24)}</td>"
+        f"<td{css}>{label(row.predicted, 24)}</td>{_number_cell(row.probability, f'{row.probability:.4f}')}"
+        f"<td>{label(row.second, 24)}</td>{_number_cell(row.second_probability, f'{row.second_probability:.4f}')}"
+        f"{values}</tr>"
     )
 
 
@@ -361,11 +382,9 @@ def _value_cell(value: str) -> str:
 
 
 def _footer(facts: Facts) -> str:
-    import sklearn
-
     from .. import __version__
 
     return (
-        f'<footer class="small"><p>kproba {__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__} · '
+        f'<footer class="small"><p>kproba {__version__}, scikit-learn {version("scikit-learn")}, NumPy {np.__version__} · '
         f"{date.today().isoformat()} · this file is complete: it loads nothing.</p></footer>\n"
     )

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 #: The logistic regression is fitted on no more rows than these, and judged by so many folds where none are held out.
 MOST_ROWS, FOLDS = 20_000, 5
+BASE_RATES, REGRESSION = "base rates", "logistic regression"
 LEFT_OUT = "Logistic regression is left out: "
 
 
@@ -27,14 +28,15 @@ class Rival(NamedTuple):
 def rivals(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tuple[list[Rival], list[str]]:
     """Class shares and a logistic regression, and notes on what is missing or special."""
     if leave_one_out:
-        shares, notes = _shares(rows.codes, len(model.classes_)), []
+        notes: list[str] = []
+        shares = _shares(rows.codes, len(model.classes_))
         regression, more = _by_folds(rows, len(model.classes_), seed)
     else:
         shares, notes = _training_shares(model, rows, y_train)
         regression, more = _held_out(model, rows, X_train, y_train, seed)
-    found = [Rival("base rates", np.tile(shares, (len(rows.codes), 1)))]
+    found = [Rival(BASE_RATES, np.tile(shares, (len(rows.codes), 1)))]
     if regression is not None:
-        found.append(Rival("logistic regression", regression))
+        found.append(Rival(REGRESSION, regression))
     return found, notes + more
 
 
