@@ -114,7 +114,7 @@ def jeffreys(hits: np.ndarray, n: np.ndarray, level: float = LEVEL) -> tuple[np.
     """Ends of the Jeffreys interval of a share; they reach 0 and 1 where nothing or everything hit.
 
     >>> [end.round(3).tolist() for end in jeffreys(np.array([0, 5]), np.array([10, 10]))]
-    [[0.0, 0.258], [0.171, 0.742]]
+    [[0.0, 0.262], [0.171, 0.738]]
     """
     tail = (1.0 - level) / 2.0
     low = np.where(hits > 0, betaincinv(hits + 0.5, n - hits + 0.5, tail), 0.0)

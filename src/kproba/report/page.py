@@ -29,7 +29,7 @@ def page(facts: Facts) -> str:
     >>> from kproba.report.facts import collect
     >>> X, y = load_iris(return_X_y=True)
     >>> text = page(collect(LogisticRegression(max_iter=500).fit(X[::2], y[::2]), X[1::2], y[1::2]))
-    >>> text.startswith("<!doctype html>"), "http" in text
+    >>> text.startswith("<!doctype html>"), "://" in text
     (True, False)
     """
     sections = [_fitted(facts), _comparison(facts), _calibration(facts), _decisions(facts), _by_class(facts)]
@@ -228,8 +228,8 @@ def _decisions(facts: Facts) -> str:
     caption = (
         "Rows are kept from the surest to the least sure; the others are handed to somebody else. The curve should "
         "fall to the left: then the probabilities tell which predictions are safe. If they are calibrated, the "
-        "cheapest threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by looking at these "
-        "rows does a little worse on others."
+        "cheapest threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by "
+        "looking at these rows does a little worse on others."
     )
     return _section(
         "decide",
@@ -384,7 +384,8 @@ def _value_cell(value: str) -> str:
 def _footer(facts: Facts) -> str:
     from .. import __version__
 
+    made_by = f"kproba {__version__}, scikit-learn {version('scikit-learn')}, NumPy {np.__version__}"
     return (
-        f'<footer class="small"><p>kproba {__version__}, scikit-learn {version("scikit-learn")}, NumPy {np.__version__} · '
+        f'<footer class="small"><p>{made_by} · '
         f"{date.today().isoformat()} · this file is complete: it loads nothing.</p></footer>\n"
     )
