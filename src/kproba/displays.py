@@ -314,6 +314,10 @@ class SearchMapDisplay:
         if panel.chosen is not None:
             ax.plot(*panel.chosen, "o", markersize=12, markerfacecolor="none", color="red", markeredgewidth=2)
         ax.set(xscale="log", yscale="log", xlabel="width", ylabel="ridge")
+        widths = np.unique(panel.width)
+        some = widths[:: -(-len(widths) // 4)]
+        ax.set_xticks(some, [f"{width:.2g}" for width in some])
+        ax.set_xticks([], minor=True)
         self.figure_.colorbar(shown, ax=ax, label="leave-one-out loss")
 
     def _draw_line(self, ax, panel: SearchPanel, low: float, high: float) -> None:
