@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from kproba import LSPC, ImportVectorMachine, SurfaceKernelClassifier, displays, write_report
+from kproba import LSPC, ImportVectorMachine, Spectrum, SurfaceKernelClassifier, displays, write_report
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
 from kproba.report.facts import collect
@@ -281,7 +281,53 @@ class TestModels:
         model = ImportVectorMachine(random_state=0).fit(X, y)
         facts = collect(model, X, y, on="leave-one-out")
         assert facts.path.chosen == model.ridge_
+        assert "Leave-one-out of ImportVectorMachine is an approximation." in facts.notes
         assert {"path-loss", "path-points"} <= set(Reader(page(facts)).ids())
+
+    def test_class_weights_are_said_to_move_the_probabilities(self):
+        X, y = load_iris(return_X_y=True)
+        model = LogisticRegression(max_iter=500, class_weight="balanced").fit(X, y)
+        assert any("class_weight moves the prior" in note for note in collect(model, X, y).notes)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"kernel": "linear"},
+            {"kernel": "gaussian", "width": [0.5, 1.0, 2.0], "ridge": 0.01},
+            {"kernel": "gaussian", "width": 1.0, "ridge": [0.01, 0.1]},
+            {"width": [0.5, 1.0], "ridge": [0.01, 0.1], "selection": "cv"},
+            {"link": "clip", "scaling": None},
+            {"kernel": "gaussian", "width": 1.0, "ridge": 0.1},
+        ],
+        ids=["no width", "widths", "ridges", "folds", "rounded", "nothing to choose"],
+    )
+    def test_every_kind_of_search(self, options):
+        X, y = load_iris(return_X_y=True)
+        model = LSPC(random_state=0, loo=True, **options).fit(X, y)
+        text = page(collect(model, X, y, on="leave-one-out"))
+        assert ('id="search-0"' in text) == (len(model.search_results_["loss"]) > 1)
+        assert not re.search(r'[ "]nan', text.replace('data-v="nan"', ""))
+
+    def test_rows_that_are_no_vectors(self):
+        words = ["abab", "aabb", "abba", "xyxy", "xxyy", "yxxy"] * 3
+        y = np.array([0, 0, 0, 1, 1, 1] * 3)
+        facts = collect(LSPC(kernel=Spectrum(length=2)).fit(words, y), words, y, X_train=words, y_train=y)
+        assert facts.columns == () and len(facts.scores) == 2
+
+    def test_dask_rows(self):
+        array = pytest.importorskip("dask.array")
+        X, y = load_iris(return_X_y=True)
+        model = LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, y)
+        facts = collect(model, array.from_array(X, chunks=(50, 4)), array.from_array(y, chunks=50), y_train=y)
+        assert facts.scores[0].log_loss.value == pytest.approx(log_loss(y, model.predict_proba(X)))
+        assert facts.columns == ()
+
+    def test_tensors(self):
+        xp = pytest.importorskip("array_api_strict")
+        X, y = load_iris(return_X_y=True)
+        model = LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, y)
+        facts = collect(model, xp.asarray(X), xp.asarray(y), X_train=X, y_train=y)
+        assert facts.columns == ("x0", "x1", "x2", "x3") and len(facts.scores) == 3
 
     def test_surface_shows_losses_over_the_width(self):
         X, y = load_iris(return_X_y=True)

@@ -10,6 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.dask import is_dask
+from ..devices.device import to_numpy
 from .measures import (
     Histogram,
     Interval,
@@ -41,6 +43,8 @@ LINKS = {
     "Softmax": "softmax of the model itself",
     "Clip": "rounded outputs",
 }
+#: Classifiers whose leave-one-out is not exact.
+APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
 HELD_OUT, LEAVE_ONE_OUT = "held-out", "leave-one-out"
 
 
@@ -206,7 +210,7 @@ def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
     else:
         raise ValueError(f"on={on!r} is not known; use {HELD_OUT!r} or {LEAVE_ONE_OUT!r}.")
     _refuse_tags(model, y)
-    proba, labels = np.asarray(proba, dtype=np.float64), np.asarray(y)
+    proba, labels = np.asarray(proba, dtype=np.float64), np.asarray(to_numpy(y))
     if proba.shape != (len(labels), len(model.classes_)):
         raise ValueError(
             f"y has {len(labels)} rows, but {how} has shape {proba.shape}; give one label for every row, in order."
@@ -215,7 +219,7 @@ def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
         raise ValueError("X has no rows; a report needs some.")
     if not np.isfinite(proba).all() or proba.min() < 0 or proba.max() > 1 + 1e-6:
         raise ValueError(f"{how} has values that are no probabilities; a report needs numbers from 0 to 1.")
-    return Judged(X, _codes(labels, model.classes_), np.minimum(proba, 1.0))
+    return Judged(None if is_dask(X) else to_numpy(X), _codes(labels, model.classes_), np.minimum(proba, 1.0))
 
 
 def _leave_one_out(model, y):
@@ -386,12 +390,21 @@ def _path(final) -> PathFacts | None:
 
 
 def _notes(model, on: str) -> list[str]:
+    """What the reader has to know of the rows before anything else."""
+    final = final_step(model)
     if on == HELD_OUT:
-        return ["All figures are of rows that you gave as held out. If the model saw them in its fit, they flatter it."]
-    notes = [
-        "All figures are of the training rows: each row is judged by the model without that row (leave-one-out). The "
-        "same scores chose the parameters and calibrated, so on a hundred rows or so they are a little optimistic."
-    ]
-    if isinstance(model, Pipeline) and len(model) > 1:
-        notes.append("The steps before the classifier were fitted on all rows, the judged one included.")
+        notes = [
+            "All figures are of rows that were given as held out. If the model saw them in its fit, they flatter it."
+        ]
+    else:
+        notes = [
+            "All figures are of the training rows: each row is judged by the model without that row (leave-one-out). "
+            "The same scores chose the parameters and calibrated: on a hundred rows or so they are a little optimistic."
+        ]
+        if type(final).__name__ in APPROXIMATE:
+            notes.append(f"Leave-one-out of {type(final).__name__} is an approximation.")
+        if isinstance(model, Pipeline) and len(model) > 1:
+            notes.append("The steps before the classifier were fitted on all rows, the judged one included.")
+    if getattr(final, "class_weight", None) is not None:
+        notes.append("class_weight moves the prior that the probabilities refer to: calibration on these rows suffers.")
     return notes

@@ -324,10 +324,11 @@ def confusion_table(facts: Facts) -> str:
         cells = "".join(_cell(part[i, j], shares[i, j], off[i, j] / worst, i == j) for j in range(len(names)))
         body.append(f'<tr><th scope="row">{label(name, 16)}</th>{cells}</tr>')
     css = "few" if len(names) <= 4 else "many" if len(names) > 12 else "some"
+    css += " short" if max(map(len, names)) <= 2 else ""
     return (
         f'<table id="confusion" class="confusion {css}"><caption class="unseen">Confusion matrix: rows are the true '
-        f'classes, columns the predicted ones</caption><thead><tr><th class="corner" scope="col">true ↓ predicted →'
-        f"</th>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+        f'classes, columns the predicted ones</caption><thead><tr><th scope="col"><span class="unseen">true class'
+        f"</span></th>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )
 
 

@@ -13,15 +13,17 @@ MOST_SHOWN, MOST_KEPT = 40, 300
 #: Round numbers of a decade, where an axis is short.
 MANY = (1, 1.5, 2, 3, 4, 5, 7)
 _PICTURES = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}
+#: What turns the text after it round, so that it reads as something else.
+_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
 
 
 def clean(value) -> str:
-    """Text without control characters or halves of characters, which no file may hold.
+    """Text without control characters, halves of characters and what turns text round.
 
     >>> clean("a\\tb\\x00")
     'a␉b␀'
     """
-    return str(value).translate(_PICTURES).encode("utf-8", "replace").decode("utf-8")
+    return str(value).translate(_PICTURES | _TURNS).encode("utf-8", "replace").decode("utf-8")
 
 
 def escaped(value) -> str:

@@ -88,7 +88,7 @@
     const unknown = (key) => typeof key === "number" && Number.isNaN(key);
     const compare = (a, b) => {
       if (unknown(a) || unknown(b)) return unknown(a) - unknown(b); // numbers that are not there stay at the end
-      const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en");
+      const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
       return rising ? order : -order;
     };
     const rows = [...body.rows].map((row) => [keyOf(row), row]).sort((a, b) => compare(a[0], b[0]));
