@@ -116,7 +116,7 @@ class TestFacts:
         assert summed_up(counts @ columns / len(y))[3] == pytest.approx(gaps)
 
     def test_calibrated_probabilities_have_the_error_of_chance(self):
-        found = [collect(*made_up(400, "abc", seed=seed)).scores[0] for seed in range(30)]
+        found = [collect(*made_up(400, "abc", seed=seed)).scores[0] for seed in range(20)]
         mean = np.mean([score.calibration.value for score in found])
         assert mean == pytest.approx(np.mean([score.calibration_by_chance for score in found]), rel=0.15)
 
@@ -331,7 +331,7 @@ class TestModels:
 
     def test_surface_shows_losses_over_the_width(self):
         X, y = load_iris(return_X_y=True)
-        model = SurfaceKernelClassifier(random_state=0).fit(X, y)
+        model = SurfaceKernelClassifier(random_state=0, n_centers=10).fit(X, y)
         assert not search_panels(model)[0].is_map
         assert "search-0" in Reader(page(collect(model, X, y, on="leave-one-out"))).ids()
 
@@ -602,7 +602,7 @@ class TestDisplays:
 
     def test_search_line(self):
         X, y = load_iris(return_X_y=True)
-        found = displays.SearchMapDisplay.from_estimator(SurfaceKernelClassifier(random_state=0).fit(X, y))
+        found = displays.SearchMapDisplay.from_estimator(SurfaceKernelClassifier(n_centers=10).fit(X, y))
         assert found.axes_[0].get_xlabel() == "width"
 
     def test_nothing_to_map(self):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from . import figures
-from .facts import LEAVE_ONE_OUT, ClassFacts, Facts, RowFacts
+from .facts import LEAVE_ONE_OUT, ClassFacts, Facts, RowFacts, Score
 from .markup import as_json, count, escaped, label, number, share
 from .measures import Interval
 
@@ -17,6 +17,8 @@ HERE = Path(__file__).parent
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 #: Where the threshold and the two costs stand at first: 1 − 1/10 is what a calibrated model would be asked for.
 THRESHOLD, COST_OF_ERROR, COST_OF_REJECTION = 0.9, 10, 1
+EXCESS = "log-loss above the model"
+NO_BREAK = "\u00a0"
 #: Pairs of classes that are named as confused most.
 MOST_PAIRS = 5
 
@@ -119,7 +121,7 @@ def _section(identity: str, *parts: str) -> str:
 
 def _figure(drawing: str, caption: str, title: str = "", css: str = "") -> str:
     head = f"<h3>{title}</h3>" if title else ""
-    below = f"<figcaption>{caption}</figcaption>" if caption else ""
+    below = f"<figcaption>{caption.replace(' %', NO_BREAK + '%')}</figcaption>" if caption else ""
     return f'<figure class="{css}">{head}{drawing}{below}</figure>'
 
 
@@ -164,12 +166,11 @@ def _path(facts: Facts) -> str:
 
 
 def _comparison(facts: Facts) -> str:
-    head = "".join(f'<th scope="col">{title}</th>' for _, title in figures.METRICS)
+    names = ("model", *(title for _, title in figures.METRICS), EXCESS)
+    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
     rows = "".join(_score_row(place, score) for place, score in enumerate(facts.scores))
-    table = (
-        f'<table class="scores"><thead><tr><th scope="col">model</th>{head}<th scope="col">log-loss above the model'
-        f"</th></tr></thead><tbody>{rows}</tbody></table>"
-    )
+    # the roles stay where a phone stacks the cells
+    table = f'<table class="scores" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
     drawings = "".join(
         f"<div><h4>{title}</h4>{figures.score_figure(facts.scores, name, title)}</div>"
         for name, title in figures.METRICS
@@ -186,20 +187,24 @@ def _comparison(facts: Facts) -> str:
     )
 
 
-def _score_row(place: int, score) -> str:
-    cells = "".join(
-        f"<td><b>{_shown(getattr(score, name), name)}</b> <small>{_between(getattr(score, name), name)}</small>"
-        + (f"<small>by chance {score.calibration_by_chance:.3f}</small>" if name == "calibration" else "")
-        + "</td>"
+def _score_row(place: int, score: Score) -> str:
+    cells = [
+        f"<b>{_shown(getattr(score, name), name)}</b> <small>{_between(getattr(score, name), name)}</small>"
         for name, _ in figures.METRICS
-    )
-    more = "–"
-    if score.excess is not None:
-        more = f"<b>{score.excess.value:+.3f}</b> <small>{score.excess.low:+.3f} to {score.excess.high:+.3f}</small>"
-        more = more.replace("-", "−")
-    return (
-        f'<tr><th scope="row"><span class="key m{place}"></span>{escaped(score.name)}</th>{cells}<td>{more}</td></tr>'
-    )
+    ]
+    cells[-1] += f"<small>by chance {score.calibration_by_chance:.3f}</small>"
+    cells.append(_excess(score.excess))
+    titles = (*(title for _, title in figures.METRICS), EXCESS)
+    body = "".join(f'<td role="cell" data-name="{title}">{cell}</td>' for title, cell in zip(titles, cells))
+    name = f'<span class="key m{place}"></span>{escaped(score.name)}'
+    return f'<tr role="row"><th scope="row" role="rowheader">{name}</th>{body}</tr>'
+
+
+def _excess(value: Interval | None) -> str:
+    if value is None:
+        return "–"
+    text = f"<b>{value.value:+.3f}</b> <small>{value.low:+.3f} to {value.high:+.3f}</small>"
+    return text.replace("-", "−")
 
 
 def _calibration(facts: Facts) -> str:
@@ -352,7 +357,7 @@ def _rows(facts: Facts) -> str:
         which = f"The {len(facts.mistakes)} surest of {count(facts.n_mistakes)} mistakes"
         told = f"{which}: wrong labels, odd rows, or what the model cannot see."
     mistakes = _sortable("mistakes-table", "Confident mistakes", head, [_row(row) for row in facts.mistakes])
-    shown = f" The last columns are {len(facts.columns)} columns of the row." if facts.columns else ""
+    shown = " On the right are values of the rows themselves." if facts.columns else ""
     return _section(
         "rows",
         f'<p class="small">Rows count from 0. Press a heading to sort.{shown}</p>',
