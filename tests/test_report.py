@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 from kproba import LSPC, ImportVectorMachine, Spectrum, SurfaceKernelClassifier, displays, write_report
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
-from kproba.report.facts import collect
+from kproba.report.facts import _scores, collect
 from kproba.report.measures import (
     intervals,
     reliability,
@@ -41,6 +41,7 @@ from kproba.report.measures import (
     thinned,
 )
 from kproba.report.page import page
+from kproba.report.rivals import Rival
 from kproba.report.search_map import search_panels
 from made_up import HOSTILE, Oracle, made_up
 
@@ -207,12 +208,13 @@ class TestRivals:
         assert score.excess.low <= score.excess.value <= score.excess.high
 
     def test_excess_is_of_the_same_resamples(self, three):
-        """A rival that says the same of every row differs by nothing, whatever is drawn."""
+        """Whoever says the same of every row differs by nothing, whatever rows are drawn."""
         model, X, y = three
-        own, base = collect(model, X, y).scores[:2]
-        assert own.excess is None
-        assert base.excess.value == pytest.approx(base.log_loss.value - own.log_loss.value)
-        assert base.excess.high - base.excess.low < base.log_loss.value
+        codes, proba = np.searchsorted(model.classes_, y), model.predict_proba(X)
+        own, twin, other = _scores([Rival("a", proba), Rival("b", proba), Rival("c", 0.9 * proba + 0.1 / 3)], codes, 0)
+        assert own.excess is None and (twin.excess.low, twin.excess.high) == (0.0, 0.0)
+        assert other.excess.value == pytest.approx(other.log_loss.value - own.log_loss.value)
+        assert other.excess.high - other.excess.low < 0.5 * (other.log_loss.high - other.log_loss.low)
 
     def test_notes_say_what_is_missing(self, three):
         assert any("needs X_train and y_train" in note for note in collect(*three).notes)

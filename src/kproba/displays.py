@@ -144,9 +144,6 @@ class ImportPointsDisplay:
 class _OfPredictions:
     """A display of the predicted classes of rows: their probabilities, and whether they are right."""
 
-    def __init__(self, **found: Any):
-        raise NotImplementedError
-
     @classmethod
     def _found(cls, confidence: np.ndarray, correct: np.ndarray) -> dict:
         """What the display is made of."""
@@ -169,7 +166,8 @@ class _OfPredictions:
         """Draw probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
         codes, proba = _checked(y_true, proba, labels)
         top = top_class(codes, proba)
-        return cls(**cls._found(top.confidence, top.correct)).plot(ax, name=name, **options)
+        made: Any = cls
+        return made(**cls._found(top.confidence, top.correct)).plot(ax, name=name, **options)
 
 
 class ReliabilityDisplay(_OfPredictions):

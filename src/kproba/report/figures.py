@@ -23,39 +23,29 @@ METRICS = (("log_loss", "log-loss"), ("error", "error"), ("brier", "Brier score"
 
 
 def reliability_figure(found: Reliability, lowest: float) -> str:
-    frame = Frame(
-        linear_axis(lowest, 1.0, "probability of the predicted class"),
-        linear_axis(0.0, 1.0, "share that is right"),
-        height=300,
-    )
-    size = 2.5 + 3.5 * np.sqrt(found.rows / found.rows.max())
-    dots = [
-        f'<path class="whisker" d="M{x:.1f} {a:.1f}V{b:.1f}"/>'
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"><title>said {c:.3f}, came true {f:.3f} '
-        f"({low:.3f} to {high:.3f}), {count(n)} rows</title></circle>"
-        for x, y, a, b, r, c, f, low, high, n in zip(
-            frame.px(found.confidence),
-            frame.py(found.frequency),
-            frame.py(found.low),
-            frame.py(found.high),
-            size,
-            found.confidence,
-            found.frequency,
-            found.low,
-            found.high,
-            found.rows,
-        )
-    ]
+    x = linear_axis(lowest, 1.0, "probability of the predicted class")
+    frame = Frame(x, linear_axis(0.0, 1.0, "share that is right"), height=300)
     inside = np.mean((found.low <= found.confidence) & (found.confidence <= found.high))
-    about = f"{len(dots)} bins; the diagonal is inside the band of {share(float(inside))} of them."
     return frame.svg(
         "reliability",
         "Reliability diagram",
-        about,
+        f"{len(found.rows)} bins; the diagonal is inside the band of {share(float(inside))} of them.",
         frame.line([lowest, 1.0], [lowest, 1.0], "ideal"),
         frame.band(found.confidence, found.low, found.high, "band"),
         frame.line(found.confidence, found.frequency, "line"),
-        *dots,
+        *(_reliability_dot(frame, found, place) for place in range(len(found.rows))),
+    )
+
+
+def _reliability_dot(frame: Frame, found: Reliability, place: int) -> str:
+    """One bin, the larger the more rows it has, with its band."""
+    said, came, low, high = (float(part[place]) for part in (found.confidence, found.frequency, found.low, found.high))
+    x, (y, bottom, top) = float(frame.px(said)), frame.py([came, low, high])
+    radius = 2.5 + 3.5 * np.sqrt(found.rows[place] / found.rows.max())
+    told = f"said {said:.3f}, came true {came:.3f} ({low:.3f} to {high:.3f}), {count(int(found.rows[place]))} rows"
+    return (
+        f'<path class="whisker" d="M{x:.1f} {bottom:.1f}V{top:.1f}"/><circle class="dot" cx="{x:.1f}" cy="{y:.1f}" '
+        f'r="{radius:.1f}"><title>{told}</title></circle>'
     )
 
 
