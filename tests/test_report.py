@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -371,6 +372,19 @@ class TestModels:
         )
         assert sum(len(panel.loss) for panel in panels) == n
 
+    @pytest.mark.parametrize("relevance, place", [([1.0, 2.0], 1), ([1.0, 1.0], 0)], ids=["kept", "refused"])
+    def test_what_follows_the_weights_counts_in_their_units(self, relevance, place):
+        """The ridge is looked for last, in columns that are weighed if the weights were kept."""
+        stages = ["screen", "screen", "relevance", "relevance", "ridge"]
+        tried = {"stage": stages, "kernel": ["gaussian"] * 5, "width": [1.0, 2.0, 0.5, 0.6, 0.7], "ridge": [0.1] * 5}
+        tried |= {"rows": [9] * 5, "loss": [0.5, 0.4, 0.3, 0.2, 0.1]}
+        model = SimpleNamespace(search_results_={name: np.array(column) for name, column in tried.items()})
+        model.scaling_ = SimpleNamespace(relevance=np.array(relevance))
+        model.kernel_, model.width_, model.ridge_ = SimpleNamespace(name="gaussian"), 0.7, 0.1
+        panels = search_panels(model)
+        assert [panel.chosen is not None for panel in panels] == [place == 0, place == 1]
+        assert 0.7 in panels[place].width and 0.7 not in panels[1 - place].width
+
 
 class TestPage:
     def test_text_of_the_data_stays_text(self):
@@ -381,7 +395,7 @@ class TestPage:
         assert len(read.named("script")) == 2 and not read.named("img")
         assert not any(name.startswith("on") for _, attrs in read.elements for name in attrs)
         assert "<script>alert" not in text and "onerror=alert(1)>" not in text.replace("&gt;", "")
-        assert not any(ord(c) < 32 and c != "\n" for c in text)
+        assert not any(ord(c) < 32 and c != "\n" for c in text) and "\u202e" not in text
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
         assert len(data["classes"]) == len(HOSTILE)
 

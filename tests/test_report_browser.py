@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 
 from kproba import LSPC, write_report
 from kproba.report.measures import top_class
-from made_up import HOSTILE, made_up
+from made_up import HOSTILE, Oracle, made_up
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -39,7 +39,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """Two classes of a real model, labels that mean harm, and all letters: files, and what is true of them."""
+    """A real model, labels that mean harm, all letters, tied probabilities: files, and what is true of them."""
     folder = tmp_path_factory.mktemp("reports")
     data = load_breast_cancer(as_frame=True)
     X, y = data.data, np.array(data.target_names)[data.target]
@@ -50,6 +50,13 @@ def reports(tmp_path_factory):
         model, X, y = made_up(n, classes, sharpness=3.0)
         path = write_report(model, X, y, folder / f"{name}.html", names=classes, X_train=X, y_train=y)
         found[name] = (path, _top(model, X, y))
+    model, X, y = (
+        Oracle(["no", "yes"]).fit(),
+        np.linspace(0.5, 1.0, 11).round(2).repeat(20),
+        np.tile(["no", "yes"], 110),
+    )
+    X = np.column_stack([X, (1.0 - X).round(2)])
+    found["tied"] = (write_report(model, X, y, folder / "tied.html"), _top(model, X, y))
     return found
 
 
@@ -143,11 +150,11 @@ def test_text_of_figures_is_no_smaller_than_ten_pixels_on_a_phone(show):
     assert min(scale) >= 9.5
 
 
-@pytest.mark.parametrize("name", ["two", "letters"])
+@pytest.mark.parametrize("name", ["two", "letters", "tied"])
 def test_slider_by_its_value(show, reports, name):
     browser, top = show(name), reports[name][1]
     _agree(browser, _expected(top, 0.9))
-    for threshold in (0.0, 0.5, 0.731, 0.95, 0.999, 1.0):
+    for threshold in (0.0, 0.5, 0.55, 0.7, 0.701, 0.95, 0.999, 1.0):
         browser.execute_script(
             "const s = document.getElementById('threshold'); s.value = arguments[0];"
             "s.dispatchEvent(new Event('input', {bubbles: true}))",
@@ -238,6 +245,8 @@ def test_class_is_chosen(show, name):
         for drawing, many in (("roc", 1), ("precision-recall", 2)):
             chosen = browser.find_elements("css selector", f"#{drawing} .chosen")
             assert [line.get_attribute("data-class") for line in chosen] == [str(place)] * many
+            top = browser.find_element("css selector", f"#{drawing} > :last-child")
+            assert top.get_attribute("class") == "curve chosen"
         row = browser.find_elements("css selector", "#class-table tbody tr")[place]
         told = browser.find_element("id", "class-numbers").text
         assert all(cell.text in told for cell in row.find_elements("css selector", "td"))
