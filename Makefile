@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test check torch format bench experiments tables wheel clean
+.PHONY: help demo test check torch browser format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -28,6 +28,10 @@ check: $(STAMP)dev ## format, lint, types, docstring examples
 torch: $(STAMP)test ## the tests of tensors with PyTorch, on the CPU
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pytest tests/test_devices.py
+
+browser: $(STAMP)test ## install Chromium if need be, and run the tests of the report in it
+	scripts/install_chromium.sh
+	$(BIN)/python -m pytest tests/test_report_browser.py
 
 format: $(STAMP)dev ## rewrite the sources in the house style
 	$(BIN)/ruff format .

@@ -33,6 +33,7 @@ from .onnx_export import to_onnx
 from .persist import load, save
 from .pictures import PictureDescriptors
 from .reject import RejectOption
+from .report import write_report
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
 from .writing import write_probabilities
@@ -78,4 +79,5 @@ __all__ = [
     "save",
     "to_onnx",
     "write_probabilities",
+    "write_report",
 ]

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .metrics import _checked
 from .reject import RejectOption, risk_coverage
+from .report.measures import (
+    Histogram,
+    Reliability,
+    confidence_histogram,
+    reliability,
+    top_class,
+)
+from .report.search_map import SearchPanel, search_panels
 
 #: Lines of equal probability beside the boundary of two classes (2001 Fig. 3).
 BESIDE = (0.25, 0.75)
@@ -133,6 +142,102 @@ class ImportPointsDisplay:
             ax.contour(self.columns, self.rows, self.proba[:, :, number] - others, levels=[0.0], **options)
 
 
+class _OfPredictions:
+    """A display of the predicted classes of rows: their probabilities, and whether they are right."""
+
+    @classmethod
+    def _found(cls, confidence: np.ndarray, correct: np.ndarray) -> dict:
+        """What the display is made of."""
+        raise NotImplementedError
+
+    def plot(self, ax=None, *, name: str | None = None, **options) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, ax=None, name: str | None = None, **options):
+        """Draw what a fitted classifier says of the rows X, whose classes are y."""
+        check_is_fitted(estimator)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            y, estimator.predict_proba(X), labels=estimator.classes_, ax=ax, name=name, **options
+        )
+
+    @classmethod
+    def from_predictions(cls, y_true, proba, *, labels=None, ax=None, name: str | None = None, **options):
+        """Draw probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
+        codes, proba = _checked(y_true, proba, labels)
+        top = top_class(codes, proba)
+        made: Any = cls
+        return made(**cls._found(top.confidence, top.correct)).plot(ax, name=name, **options)
+
+
+class ReliabilityDisplay(_OfPredictions):
+    """How often predictions of a given probability are right, with a band of 90 %.
+
+    Parameters
+    ----------
+    bins : :class:`~kproba.report.measures.Reliability`
+
+    Attributes
+    ----------
+    figure_, ax_ : the figure and its axes, after ``plot``.
+
+    Examples
+    --------
+    ``ReliabilityDisplay.from_estimator(clf, X_new, y_new)``, or without held-out rows
+    ``ReliabilityDisplay.from_predictions(y, clf.loo_proba_)``; several models share an ``ax``.
+    """
+
+    def __init__(self, *, bins: Reliability):
+        self.bins = bins
+
+    @classmethod
+    def _found(cls, confidence, correct) -> dict:
+        return {"bins": reliability(confidence, correct)}
+
+    def plot(self, ax=None, *, name: str | None = None, **options) -> ReliabilityDisplay:
+        """Draw into ``ax``; ``options`` go to the line."""
+        self.ax_, self.figure_ = _axes(ax)
+        bins = self.bins
+        (line,) = self.ax_.plot(bins.confidence, bins.frequency, **{"marker": "o", "label": name, **options})
+        self.ax_.fill_between(bins.confidence, bins.low, bins.high, color=line.get_color(), alpha=0.15, linewidth=0)
+        self.ax_.axline((0, 0), slope=1, color="grey", linestyle=":", zorder=0)
+        self.ax_.set(xlabel="probability of the predicted class", ylabel="share that is right", ylim=(-0.02, 1.02))
+        _legend(self.ax_, name)
+        return self
+
+
+class ConfidenceHistogramDisplay(_OfPredictions):
+    """How sure a model is of its predictions, right ones and wrong ones.
+
+    Parameters
+    ----------
+    counts : :class:`~kproba.report.measures.Histogram`
+
+    Attributes
+    ----------
+    figure_, ax_ : the figure and its axes, after ``plot``.
+    """
+
+    def __init__(self, *, counts: Histogram):
+        self.counts = counts
+
+    @classmethod
+    def _found(cls, confidence, correct) -> dict:
+        return {"counts": confidence_histogram(confidence, correct)}
+
+    def plot(self, ax=None, *, name: str | None = None, **options) -> ConfidenceHistogramDisplay:
+        """Draw into ``ax``; ``options`` go to the bars."""
+        self.ax_, self.figure_ = _axes(ax)
+        edges, right, wrong = self.counts.edges, self.counts.right, self.counts.wrong
+        shape = {"width": np.diff(edges), "align": "edge", **options}
+        self.ax_.bar(edges[:-1], wrong, label="wrong", color="#D55E00", **shape)
+        self.ax_.bar(edges[:-1], right, bottom=wrong, label="right", color="#0072B2", **shape)
+        self.ax_.set(xlabel="probability of the predicted class", ylabel="rows", title=name)
+        self.ax_.legend()
+        return self
+
+
 class RiskCoverageDisplay:
     """Error among the rows kept over the share of them, from the surest row to all.
 
@@ -204,6 +309,83 @@ class RiskCoverageDisplay:
         if self.name is not None:
             ax.legend()
         return self
+
+
+class SearchMapDisplay:
+    """Why kernel, width and ridge were chosen: the loss of every candidate, one picture a kernel.
+
+    Parameters
+    ----------
+    panels : sequence of :class:`~kproba.report.search_map.SearchPanel`
+
+    Attributes
+    ----------
+    figure_, axes_ : the figure and its axes, after ``plot``.
+    """
+
+    def __init__(self, *, panels: tuple[SearchPanel, ...]):
+        self.panels = panels
+
+    @classmethod
+    def from_estimator(cls, estimator, *, axes=None) -> SearchMapDisplay:
+        """Draw ``search_results_`` of a fitted classifier, into as many ``axes`` as there are panels."""
+        check_is_fitted(estimator)
+        panels = search_panels(estimator)
+        if not panels:
+            name = type(estimator).__name__
+            raise ValueError(
+                f"estimator: {name} compared no candidates by width and ridge, so there is nothing to draw."
+            )
+        return cls(panels=panels).plot(axes)
+
+    def plot(self, axes=None) -> SearchMapDisplay:
+        if axes is None:
+            size = len(self.panels)
+            _, axes = _pyplot().subplots(1, size, figsize=(4 * size, 3.5), layout="constrained", squeeze=False)
+        axes = np.asarray(axes, dtype=object).ravel()
+        if len(axes) != len(self.panels):
+            raise ValueError(f"axes: {len(self.panels)} are needed for the panels, got {len(axes)}.")
+        self.axes_, self.figure_ = axes, axes[0].figure
+        losses = np.concatenate([panel.loss for panel in self.panels])
+        for ax, panel in zip(axes, self.panels):
+            (self._draw_map if panel.is_map else self._draw_line)(ax, panel, losses.min(), losses.max())
+            ax.set_title(panel.title)
+        return self
+
+    def _draw_map(self, ax, panel: SearchPanel, low: float, high: float) -> None:
+        ends = {"vmin": low, "vmax": high, "norm": "log"} if low > 0 else {}
+        shown = ax.scatter(panel.width, panel.ridge, c=panel.loss, marker="s", s=60, cmap="viridis_r", **ends)
+        if panel.chosen is not None:
+            ax.plot(*panel.chosen, "o", markersize=12, markerfacecolor="none", color="red", markeredgewidth=2)
+        ax.set(xscale="log", yscale="log", xlabel="width", ylabel="ridge")
+        widths = np.unique(panel.width)
+        some = widths[:: -(-len(widths) // 4)]
+        ax.set_xticks(some, [f"{width:.2g}" for width in some])
+        ax.set_xticks([], minor=True)
+        self.figure_.colorbar(shown, ax=ax, label="leave-one-out loss")
+
+    def _draw_line(self, ax, panel: SearchPanel, low: float, high: float) -> None:
+        """Where only one of the two varies."""
+        by_width = len(np.unique(panel.width[~np.isnan(panel.width)])) > 1
+        x = panel.width if by_width else panel.ridge
+        order = np.argsort(x, kind="stable")
+        ax.plot(x[order], panel.loss[order], marker="o", markersize=3)
+        if panel.chosen is not None:
+            ax.axvline(panel.chosen[0 if by_width else 1], color="grey", linestyle=":")
+        ax.set(xlabel="width" if by_width else "ridge", ylabel="leave-one-out loss", ylim=(0.0, 1.05 * high))
+        if x.min() > 0:
+            ax.set_xscale("log")
+
+
+def _axes(ax) -> tuple[Any, Any]:
+    if ax is None:
+        _, ax = _pyplot().subplots(layout="constrained")
+    return ax, ax.figure
+
+
+def _legend(ax, name: str | None) -> None:
+    if name is not None:
+        ax.legend()
 
 
 def _pyplot():

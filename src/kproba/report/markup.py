@@ -1,0 +1,199 @@
+"""Text that is safe in HTML whatever the data holds, numbers as people read them, and a frame to draw in."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Characters of a label that are shown; all of a longer one, up to the second number, is in its tooltip.
+MOST_SHOWN, MOST_KEPT = 40, 300
+#: Round numbers of a decade, where an axis is short.
+MANY = (1, 1.5, 2, 3, 4, 5, 7)
+_PICTURES = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}
+#: What turns the text after it round, so that it reads as something else.
+_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+
+
+def clean(value) -> str:
+    """Text without control characters, halves of characters and what turns text round.
+
+    >>> clean("a\\tb\\x00")
+    'a␉b␀'
+    """
+    return str(value).translate(_PICTURES | _TURNS).encode("utf-8", "replace").decode("utf-8")
+
+
+def escaped(value) -> str:
+    """Text for HTML and its attributes.
+
+    >>> escaped('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(clean(value), quote=True)
+
+
+def shortened(value, most: int = MOST_SHOWN) -> str:
+    """The beginning of a text that is too long.
+
+    >>> shortened("abcdef", 4)
+    'abc…'
+    """
+    text = clean(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def label(value, most: int = MOST_SHOWN) -> str:
+    """A name from the data in HTML: isolated, so that right-to-left names do not turn their neighbours round.
+
+    >>> label("<i>")
+    '<bdi>&lt;i&gt;</bdi>'
+    """
+    short = shortened(value, most)
+    whole = "" if short == clean(value) else f' title="{escaped(clean(value)[:MOST_KEPT])}"'
+    return f"<bdi{whole}>{escaped(short)}</bdi>"
+
+
+def as_json(value) -> str:
+    """JSON that cannot end the script element it stands in.
+
+    >>> as_json("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+def share(value: float) -> str:
+    """
+    >>> share(0.0384), share(float("nan"))
+    ('3.8 %', '–')
+    """
+    return "–" if np.isnan(value) else f"{100.0 * value:.1f} %"
+
+
+def number(value: float, digits: int = 3) -> str:
+    return "–" if np.isnan(value) else f"{value:.{digits}f}"
+
+
+def power(exponent: int) -> str:
+    """
+    >>> power(-4), power(0)
+    ('10⁻⁴', '1')
+    """
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) if exponent else "1"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Numbers from ``low`` to ``high``, perhaps on a logarithmic scale, with ticks."""
+
+    low: float
+    high: float
+    name: str
+    ticks: tuple[tuple[float, str], ...] = ()
+    is_log: bool = False
+
+    def share(self, values):
+        """Where values lie between the ends, from 0 to 1."""
+        values, low, high = np.asarray(values, dtype=float), self.low, self.high
+        if self.is_log:
+            values, low, high = np.log10(values), np.log10(low), np.log10(high)
+        return (values - low) / (high - low)
+
+
+def linear_axis(low: float, high: float, name: str, *, percent: bool = False, about: int = 5) -> Axis:
+    """An axis with round ticks.
+
+    >>> [text for _, text in linear_axis(0.0, 1.0, "coverage", percent=True).ticks]
+    ['0', '20', '40', '60', '80', '100']
+    """
+    high = high if high > low else low + 1.0
+    rough = (high - low) / about
+    unit = 10.0 ** np.floor(np.log10(rough))
+    step = unit * next(m for m in (1, 2, 2.5, 5, 10) if m * unit >= rough * 0.999)
+    values = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step
+    return Axis(low, high, name, tuple((v, f"{100 * v if percent else v:.4g}") for v in (values + 0.0).tolist()))
+
+
+def log_axis(low: float, high: float, name: str, about: int = 6) -> Axis:
+    """A logarithmic axis with ticks at powers of ten, or at 1, 2 and 5 where these are few.
+
+    >>> [text for _, text in log_axis(1e-7, 1.0, "ridge", about=4).ticks]
+    ['10⁻⁷', '10⁻⁵', '10⁻³', '10⁻¹']
+    >>> [text for _, text in log_axis(0.4, 6.0, "width").ticks]
+    ['0.5', '1', '2', '5']
+    """
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    ten = [(10.0**e, power(e)) for e in range(first, last + 1)]
+    some = [
+        (m * 10.0**e, f"{m * 10.0**e:.3g}")
+        for e in range(first, last + 1)
+        for m in ((1, 2, 5) if high / low > 6 else MANY)
+    ]
+    ticks = [tick for tick in (ten if high / low > 3e3 else some) if low * 0.999 <= tick[0] <= high * 1.001]
+    return Axis(low, high, name, tuple(ticks[:: max(1, -(-len(ticks) // about))]), is_log=True)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A drawing with two axes, in the units of its SVG."""
+
+    x: Axis
+    y: Axis
+    width: float = 360
+    height: float = 270
+    left: float = 46
+    right: float = 14
+    top: float = 12
+    bottom: float = 42
+
+    def px(self, values):
+        return self.left + self.x.share(values) * (self.width - self.left - self.right)
+
+    def py(self, values):
+        return self.height - self.bottom - self.y.share(values) * (self.height - self.top - self.bottom)
+
+    def line(self, xs, ys, css: str, more: str = "") -> str:
+        points = "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(self.px(xs), self.py(ys)))
+        return f'<path class="{css}" d="M{points}"{more}/>'
+
+    def band(self, xs, low, high, css: str) -> str:
+        return self.line(np.append(xs, xs[::-1]), np.append(low, high[::-1]), css)
+
+    def axes(self) -> str:
+        x0, x1, y0, y1 = self.left, self.width - self.right, self.height - self.bottom, self.top
+        parts = [f'<path class="axis" d="M{x0} {y1}V{y0}H{x1}"/>']
+        for value, text in self.x.ticks:
+            x = float(self.px(value))
+            parts.append(f'<path class="tick" d="M{x:.1f} {y0}v4"/>')
+            parts.append(f'<text x="{x:.1f}" y="{y0 + 15:.1f}" text-anchor="middle">{text}</text>')
+        for value, text in self.y.ticks:
+            y = float(self.py(value))
+            parts.append(f'<path class="grid" d="M{x0} {y:.1f}H{x1}"/>')
+            parts.append(f'<text x="{x0 - 6:.1f}" y="{y + 3.5:.1f}" text-anchor="end">{text}</text>')
+        middle = (x0 + x1) / 2
+        parts.append(
+            f'<text class="name" x="{middle:.1f}" y="{self.height - 6:.1f}" text-anchor="middle">{self.x.name}'
+        )
+        at = (y0 + y1) / 2
+        parts.append(f'</text><text class="name" transform="translate(11 {at:.1f}) rotate(-90)" text-anchor="middle">')
+        return "".join([*parts, self.y.name, "</text>"])
+
+    def svg(self, identity: str, title: str, about: str, *parts: str, more: str = "") -> str:
+        return svg(identity, self.width, self.height, title, about, self.axes(), *parts, more=more)
+
+
+def svg(identity: str, width: float, height: float, title: str, about: str, *parts: str, more: str = "") -> str:
+    """A drawing that says what it shows to those who do not see it."""
+    return (
+        f'<svg id="{identity}" class="drawing" viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'aria-labelledby="{identity}-t {identity}-d"{more}><title id="{identity}-t">{escaped(title)}</title>'
+        f'<desc id="{identity}-d">{escaped(about)}</desc>{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,233 @@
+"""The numbers behind the figures: what a model's probabilities are worth, and how sure one can be of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv
+
+from ..metrics import _bin_numbers
+
+#: Of all intervals and bands.
+LEVEL = 0.90
+#: Resamples of the bootstrap. Of more rows than the second number, groups of rows drawn at random are resampled.
+RESAMPLES, MOST_UNITS = 1000, 10_000
+#: Bins of the calibration error, as in :func:`kproba.metrics.calibration_error`, and of the figures.
+ERROR_BINS, FIGURE_BINS, HISTOGRAM_BINS = 15, 10, 20
+#: Counts that are held at once.
+BLOCK = 4_000_000
+_EPS = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate between the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class TopClass(NamedTuple):
+    """Of every row: the predicted class, its probability, and whether it is right."""
+
+    predicted: np.ndarray
+    confidence: np.ndarray
+    correct: np.ndarray
+
+
+def top_class(codes: np.ndarray, proba: np.ndarray) -> TopClass:
+    predicted = proba.argmax(axis=1)
+    return TopClass(predicted, proba[np.arange(len(codes)), predicted], predicted == codes)
+
+
+def row_losses(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """Columns whose means are error, log-loss and Brier score, then one a bin: confidence minus success.
+
+    Absolute sums of the latter over n add up to the calibration error.
+    """
+    top = top_class(codes, proba)
+    own = proba[np.arange(len(codes)), codes]
+    brier = np.square(proba).sum(axis=1) - 2.0 * own + 1.0
+    columns = np.zeros((len(codes), 3 + ERROR_BINS))
+    columns[:, 0], columns[:, 1], columns[:, 2] = ~top.correct, -np.log(np.maximum(own, _EPS)), brier
+    columns[np.arange(len(codes)), 3 + _error_bins(top.confidence)] = top.confidence - top.correct
+    return columns
+
+
+def _error_bins(confidence: np.ndarray) -> np.ndarray:
+    order, number = np.argsort(confidence, kind="stable"), np.empty(len(confidence), dtype=int)
+    number[order] = _bin_numbers(confidence[order], np.ones(len(confidence)), ERROR_BINS, "quantile")
+    return number
+
+
+def summed_up(means: np.ndarray) -> np.ndarray:
+    """Error, log-loss, Brier score and calibration error from means of :func:`row_losses`, along the last axis."""
+    return np.concatenate([means[..., :3], np.abs(means[..., 3:]).sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def calibration_by_chance(confidence: np.ndarray) -> float:
+    """The calibration error that a perfectly calibrated model has on so few rows: E|Σ(p − hit)| of every bin.
+
+    >>> round(calibration_by_chance(np.full(100, 0.5)), 3)
+    0.04
+    """
+    spread = np.bincount(_error_bins(confidence), confidence * (1.0 - confidence))
+    return float(np.sqrt(2.0 / np.pi * spread).sum() / len(confidence))
+
+
+def resampled_means(columns: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """Means (resamples, k) of columns (n, k) over rows drawn with replacement: multinomial counts times the rows.
+
+    >>> resampled_means(np.ones((5, 2)), seed=0, resamples=3)
+    array([[1., 1.],
+           [1., 1.],
+           [1., 1.]])
+    """
+    rng = np.random.default_rng(seed)
+    size = np.ones(len(columns))
+    if len(columns) > MOST_UNITS:
+        group = rng.permutation(len(columns)) % MOST_UNITS
+        order = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[order], np.arange(MOST_UNITS))
+        columns, size = np.add.reduceat(columns[order], starts), np.bincount(group).astype(float)
+    n, found = len(columns), []
+    for left in range(resamples, 0, -max(1, BLOCK // n)):
+        counts = rng.multinomial(n, np.full(n, 1.0 / n), size=min(left, max(1, BLOCK // n)))
+        found.append(counts @ columns / (counts @ size)[:, None])
+    return np.concatenate(found)
+
+
+def intervals(values: np.ndarray, resampled: np.ndarray) -> tuple[Interval, ...]:
+    """Percentile intervals of every column.
+
+    An interval always holds its estimate: noise adds to a calibration error, so that all resamples may lie above it.
+    """
+    low, high = np.quantile(resampled, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0], axis=0)
+    low, high = np.minimum(low, values), np.maximum(high, values)
+    return tuple(Interval(*map(float, triple)) for triple in zip(values, low, high))
+
+
+def jeffreys(hits: np.ndarray, n: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the Jeffreys interval of a share; they reach 0 and 1 where nothing or everything hit.
+
+    >>> [end.round(3).tolist() for end in jeffreys(np.array([0, 5]), np.array([10, 10]))]
+    [[0.0, 0.262], [0.171, 0.738]]
+    """
+    tail = (1.0 - level) / 2.0
+    low = np.where(hits > 0, betaincinv(hits + 0.5, n - hits + 0.5, tail), 0.0)
+    high = np.where(hits < n, betaincinv(hits + 0.5, n - hits + 0.5, 1.0 - tail), 1.0)
+    return low, high
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """One entry a bin with rows: mean confidence, share that came true with its band, and rows."""
+
+    confidence: np.ndarray
+    frequency: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    rows: np.ndarray
+
+
+def reliability(confidence, correct, n_bins: int = FIGURE_BINS, strategy: str = "uniform") -> Reliability:
+    """How often predictions of a given confidence are right, with bands of 90 %.
+
+    >>> reliability(np.array([0.9, 0.9, 0.3, 0.3]), np.array([True, True, True, False])).frequency
+    array([0.5, 1. ])
+    """
+    order = np.argsort(confidence, kind="stable")
+    confidence, correct = np.asarray(confidence)[order], np.asarray(correct)[order].astype(float)
+    number = _bin_numbers(confidence, np.ones(len(confidence)), n_bins, strategy)
+    rows = np.bincount(number, minlength=n_bins)
+    kept = rows > 0
+    sums = [np.bincount(number, values, n_bins)[kept] for values in (confidence, correct)]
+    rows = rows[kept]
+    return Reliability(sums[0] / rows, sums[1] / rows, *jeffreys(sums[1], rows), rows)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Rows by the probability of their predicted class: those that are right and those that are wrong."""
+
+    edges: np.ndarray
+    right: np.ndarray
+    wrong: np.ndarray
+
+
+def confidence_histogram(confidence, correct, low: float = 0.0, n_bins: int = HISTOGRAM_BINS) -> Histogram:
+    """Counts in bins of equal width from ``low`` to 1.
+
+    >>> found = confidence_histogram(np.array([0.5, 0.95, 1.0]), np.array([True, False, True]), n_bins=2)
+    >>> found.right, found.wrong
+    (array([0, 2]), array([0, 1]))
+    """
+    edges = np.linspace(low, 1.0, n_bins + 1)
+    confidence, correct = np.clip(confidence, low, 1.0), np.asarray(correct, dtype=bool)
+    return Histogram(edges, *(np.histogram(confidence[part], edges)[0] for part in (correct, ~correct)))
+
+
+@dataclass(frozen=True)
+class RiskCoverage:
+    """What is kept at thresholds that fall, in whole numbers of ``unit``: rows and mistakes among them, cumulative.
+
+    A row is kept at every threshold on that grid that its probability reaches: the numbers are exact there.
+    """
+
+    unit: float
+    level: np.ndarray
+    kept: np.ndarray
+    wrong: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return int(self.kept[-1])
+
+    @property
+    def coverage(self) -> np.ndarray:
+        return self.kept / self.n
+
+    @property
+    def risk(self) -> np.ndarray:
+        return self.wrong / self.kept
+
+    @property
+    def area(self) -> float:
+        """Mean of the risk over all coverages: what is kept first should be right."""
+        return float(np.average(self.risk, weights=np.diff(self.kept, prepend=0)))
+
+    def at(self, threshold: float) -> tuple[int, int]:
+        """Rows whose probability is at least the threshold, and mistakes among them."""
+        number = int(np.searchsorted(-self.level, -np.ceil(threshold / self.unit - 1e-6), side="right"))
+        return (int(self.kept[number - 1]), int(self.wrong[number - 1])) if number else (0, 0)
+
+
+def risk_coverage(confidence, correct, unit: float = 1e-6) -> RiskCoverage:
+    """Rows kept and mistakes among them as the threshold on the largest probability falls.
+
+    >>> curve = risk_coverage(np.array([0.9, 0.6, 0.8]), np.array([True, False, True]))
+    >>> curve.at(0.8), curve.at(0.5), curve.at(0.95)
+    ((2, 0), (3, 1), (0, 0))
+    """
+    of_row = np.floor(np.asarray(confidence, dtype=float) / unit + 1e-6).astype(int)
+    level, number = np.unique(-of_row, return_inverse=True)
+    rows = np.bincount(number)
+    wrong = np.bincount(number, ~np.asarray(correct, dtype=bool)).astype(int)
+    return RiskCoverage(unit, -level, np.cumsum(rows), np.cumsum(wrong))
+
+
+def thinned(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many points of a curve, evenly along it; both ends stay.
+
+    >>> thinned(np.arange(101.0), np.zeros(101), 3)[0]
+    array([  0.,  50., 100.])
+    """
+    if len(x) <= most:
+        return x, y
+    along = np.append(0.0, np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y))))
+    kept = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], most)).clip(0, len(x) - 1))
+    kept[0], kept[-1] = 0, len(x) - 1
+    return x[kept], y[kept]

@@ -1,0 +1,396 @@
+"""The page: facts and figures in one HTML file, with its style and script inside and every request forbidden."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from . import figures
+from .facts import LEAVE_ONE_OUT, ClassFacts, Facts, RowFacts, Score
+from .markup import as_json, count, escaped, label, number, share
+from .measures import Interval
+
+HERE = Path(__file__).parent
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+#: Where the threshold and the two costs stand at first: 1 − 1/10 is what a calibrated model would be asked for.
+THRESHOLD, COST_OF_ERROR, COST_OF_REJECTION = 0.9, 10, 1
+EXCESS = "log-loss above the model"
+NO_BREAK = "\u00a0"
+#: Pairs of classes that are named as confused most.
+MOST_PAIRS = 5
+
+
+def page(facts: Facts) -> str:
+    """One HTML document.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from kproba.report.facts import collect
+    >>> X, y = load_iris(return_X_y=True)
+    >>> text = page(collect(LogisticRegression(max_iter=500).fit(X[::2], y[::2]), X[1::2], y[1::2]))
+    >>> text.startswith("<!doctype html>"), "://" in text
+    (True, False)
+    """
+    sections = [_fitted(facts), _comparison(facts), _calibration(facts), _decisions(facts), _by_class(facts)]
+    main = "".join([_header(facts), *sections, _rows(facts)])
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escaped(facts.title)}</title>\n'
+        f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#main">Skip to the report</a>\n<main id="main">\n{main}\n{_footer(facts)}</main>\n'
+        f'<script type="application/json" id="data">{as_json(_data(facts))}</script>\n'
+        f"<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _data(facts: Facts) -> dict:
+    """What the script computes with: thresholds as steps down, rows and mistakes at each."""
+    risk = facts.risk
+    names = ("rows", "recall", "precision", "AUC", "average precision")
+    return {
+        "unit": risk.unit,
+        "n": risk.n,
+        "start": int(risk.level[0]),
+        "down": (-np.diff(risk.level)).tolist(),
+        "rows": np.diff(risk.kept, prepend=0).tolist(),
+        "wrong": np.diff(risk.wrong, prepend=0).tolist(),
+        "classes": [", ".join(f"{n} {v}" for n, v in zip(names, _class_numbers(one))) for one in facts.by_class],
+    }
+
+
+def _class_numbers(one: ClassFacts) -> tuple[str, ...]:
+    shares = share(one.recall), share(one.precision)
+    return (count(one.rows), *shares, number(one.auc), number(one.average_precision))
+
+
+def _header(facts: Facts) -> str:
+    own = facts.scores[0]
+    which = "training rows, each left out" if facts.on == LEAVE_ONE_OUT else "held-out rows"
+    cards = "".join(
+        f'<div class="card"><h2>{title}</h2><p class="big">{_shown(getattr(own, name), name)}</p>'
+        f'<p class="between">{_between(getattr(own, name), name)}</p></div>'
+        for name, title in figures.METRICS
+    )
+    trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on != LEAVE_ONE_OUT else ""
+    columns = f" · {count(facts.n_columns)} columns" if facts.n_columns else ""
+    notes = "".join(f"<li>{escaped(note)}</li>" for note in facts.notes)
+    links = "".join(f'<a href="#{name}">{text}</a>' for name, text in _SECTIONS)
+    return (
+        f'<header><p class="kicker">kproba report</p><h1>{label(facts.title, 120)}</h1>'
+        f'<p class="lead">{count(facts.n_rows)} {which} · {len(facts.classes)} classes{columns}{trained}</p>'
+        f'<div class="cards">{cards}</div><p class="small">Small numbers: intervals of 90 %, by bootstrap over these '
+        f'rows.</p><ul class="notes">{notes}</ul><nav aria-label="Sections">{links}</nav></header>'
+    )
+
+
+_SECTIONS = (
+    ("fitted", "What was fitted"),
+    ("beside", "Beside simple models"),
+    ("calibration", "Calibration"),
+    ("decide", "Keep or hand over"),
+    ("classes", "Classes"),
+    ("rows", "Rows to look at"),
+)
+
+
+def _shown(value: Interval, name: str) -> str:
+    return share(value.value) if name == "error" else number(value.value)
+
+
+def _between(value: Interval, name: str) -> str:
+    if name == "error":
+        return f"{100 * value.low:.1f} to {100 * value.high:.1f} %"
+    return f"{value.low:.3f} to {value.high:.3f}"
+
+
+def _section(identity: str, *parts: str) -> str:
+    title = dict(_SECTIONS)[identity]
+    head = f'<section id="{identity}" aria-labelledby="{identity}-h"><h2 id="{identity}-h">{title}</h2>'
+    return "".join([head, *parts, "</section>"])
+
+
+def _figure(drawing: str, caption: str, title: str = "", css: str = "") -> str:
+    head = f"<h3>{title}</h3>" if title else ""
+    below = f"<figcaption>{caption.replace(' %', NO_BREAK + '%')}</figcaption>" if caption else ""
+    return f'<figure class="{css}">{head}{drawing}{below}</figure>'
+
+
+def _scrolled(table: str, name: str, css: str = "scroll") -> str:
+    """What is too wide for a phone scrolls inside its own box, which the keyboard reaches."""
+    return f'<div class="{css}" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
+
+
+def _fitted(facts: Facts) -> str:
+    said = "".join(f"<div><dt>{escaped(name)}</dt><dd>{label(text, 200)}</dd></div>" for name, text in facts.fitted)
+    return _section("fitted", f'<dl class="facts">{said}</dl>', _search(facts), _path(facts))
+
+
+def _search(facts: Facts) -> str:
+    if not facts.panels:
+        return ""
+    n = sum(len(panel.loss) for panel in facts.panels)
+    drawings = "".join(
+        f"<div><h4>{escaped(panel.title)}</h4>{drawing}</div>"
+        for panel, drawing in zip(facts.panels, figures.search_figures(facts.panels))
+    )
+    is_map = any(panel.is_map for panel in facts.panels)
+    caption = (
+        f"{count(n)} candidates were compared on training rows that were left out. "
+        + ("Each cell is one candidate, coloured by its loss; " if is_map else "Each point is one candidate; ")
+        + ("the ring marks the choice. " if is_map else "the dotted line marks the choice. ")
+        + "Widths count in scaled columns. A candidate that was tried on more rows later is shown with those."
+    )
+    legend = figures.search_legend(facts.panels) if is_map else ""
+    return _figure(f'<div class="panels">{drawings}</div>{legend}', caption, "Why these parameters")
+
+
+def _path(facts: Facts) -> str:
+    if facts.path is None:
+        return ""
+    drawings = "".join(f"<div>{drawing}</div>" for drawing in figures.path_figures(facts.path))
+    caption = (
+        "The path goes from the largest ridge λ, at the right, to smaller ones; tuning rows that took no part chose "
+        "λ, at the dotted line."
+    )
+    return _figure(f'<div class="panels">{drawings}</div>', caption, "Why this many points")
+
+
+def _comparison(facts: Facts) -> str:
+    names = ("model", *(title for _, title in figures.METRICS), EXCESS)
+    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
+    rows = "".join(_score_row(place, score) for place, score in enumerate(facts.scores))
+    # the roles stay where a phone stacks the cells
+    table = f'<table class="scores" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
+    drawings = "".join(
+        f"<div><h4>{title}</h4>{figures.score_figure(facts.scores, name, title)}</div>"
+        for name, title in figures.METRICS
+    )
+    caption = (
+        "Smaller is better everywhere. Bars are intervals of 90 % (1,000 resamples, the same for all models, so that "
+        "differences are sharper than the bars suggest: see the last column). Some calibration error is bad luck: “by "
+        "chance” is what a perfectly calibrated model would show on these rows. An arrow lies beyond the axis."
+    )
+    return _section(
+        "beside",
+        _scrolled(table, "Scores of all models"),
+        _figure(f'<div class="panels two">{drawings}</div>', caption),
+    )
+
+
+def _score_row(place: int, score: Score) -> str:
+    cells = [
+        f"<b>{_shown(getattr(score, name), name)}</b> <small>{_between(getattr(score, name), name)}</small>"
+        for name, _ in figures.METRICS
+    ]
+    cells[-1] += f"<small>by chance {score.calibration_by_chance:.3f}</small>"
+    cells.append(_excess(score.excess))
+    titles = (*(title for _, title in figures.METRICS), EXCESS)
+    body = "".join(f'<td role="cell" data-name="{title}">{cell}</td>' for title, cell in zip(titles, cells))
+    name = f'<span class="key m{place}"></span>{escaped(score.name)}'
+    return f'<tr role="row"><th scope="row" role="rowheader">{name}</th>{body}</tr>'
+
+
+def _excess(value: Interval | None) -> str:
+    if value is None:
+        return "–"
+    text = f"<b>{value.value:+.3f}</b> <small>{value.low:+.3f} to {value.high:+.3f}</small>"
+    return text.replace("-", "−")
+
+
+def _calibration(facts: Facts) -> str:
+    lowest = float(facts.histogram.edges[0])
+    return _section(
+        "calibration",
+        '<div class="pair">',
+        _figure(
+            figures.reliability_figure(facts.reliability, lowest),
+            "Of the predictions with a given probability, how many are right? On the dotted line the probabilities can "
+            "be taken at their word; below it the model is too sure of itself, above it too modest. The band holds "
+            "90 % (Jeffreys); dots grow with the number of rows.",
+            "Do the probabilities hold?",
+        ),
+        _figure(
+            figures.histogram_figure(facts.histogram),
+            'How often each probability is said: <span class="ink right">right</span> and <span class="ink wrong">wrong'
+            "</span> predictions. Mistakes should lie at the left.",
+            "How sure is the model?",
+        ),
+        "</div>",
+    )
+
+
+def _decisions(facts: Facts) -> str:
+    caption = (
+        "Rows are kept from the surest to the least sure; the others are handed to somebody else. The curve should "
+        "fall to the left: then the probabilities tell which predictions are safe. If they are calibrated, the "
+        "cheapest threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by "
+        "looking at these rows does a little worse on others."
+    )
+    return _section(
+        "decide",
+        '<div class="pair">',
+        _figure(figures.risk_figure(facts.risk), "", "Risk and coverage"),
+        f'<div class="panel">{_controls(facts)}{_decision_numbers(facts)}</div>',
+        f'</div><p class="small below">{caption}</p>',
+    )
+
+
+def _controls(facts: Facts) -> str:
+    step = "any" if facts.risk.unit < 1e-5 else f"{facts.risk.unit:g}"
+    costs = "".join(
+        f'<label>{text} <input type="number" id="{name}" min="0" step="any" value="{value}"></label>'
+        for text, name, value in (
+            ("Cost of an error", "cost-error", COST_OF_ERROR),
+            ("Cost of a rejection", "cost-rejection", COST_OF_REJECTION),
+        )
+    )
+    return (
+        '<div class="controls"><label for="threshold">Keep predictions whose probability is at least</label>'
+        f'<div class="together"><input type="range" id="threshold" min="0" max="1" step="0.001" value="{THRESHOLD}" '
+        f'aria-describedby="decision"><input type="number" id="exact" min="0" max="1.0001" step="{step}" '
+        f'value="{THRESHOLD}" aria-label="Threshold, exactly"></div><div class="together">{costs}</div>'
+        '<button type="button" id="cheapest">Go to the cheapest threshold</button></div>'
+    )
+
+
+def _decision_numbers(facts: Facts) -> str:
+    """The numbers at the first threshold; the script takes over from there."""
+    n, (kept, wrong) = facts.risk.n, facts.risk.at(THRESHOLD)
+    cost = wrong * COST_OF_ERROR + (n - kept) * COST_OF_REJECTION
+    risk = f"{100 * wrong / kept:.2f} %" if kept else "–"
+    numbers = (
+        ("coverage", "coverage", f"{100 * kept / n:.1f} %"),
+        ("risk-kept", "error of the kept", risk),
+        ("mistakes", "mistakes kept", count(wrong)),
+        ("rejected", "rejected rows", count(n - kept)),
+        ("cost", "cost a row", f"{cost / n:.4f}"),
+        ("cost-all", "cost of all rows", f"{cost:.2f}"),
+    )
+    cells = "".join(f'<div><dt>{title}</dt><dd id="{name}">{text}</dd></div>' for name, title, text in numbers)
+    return (
+        f'<dl class="numbers">{cells}</dl><output id="decision" class="small" for="threshold exact cost-error '
+        'cost-rejection"></output><noscript><p class="small">The slider needs JavaScript; the numbers above are of the '
+        "threshold 0.9.</p></noscript>"
+    )
+
+
+def _by_class(facts: Facts) -> str:
+    roc, recall = figures.class_figures(facts)
+    chosen = figures.first_class(facts)
+    options = "".join(figures.class_option(place, one, chosen) for place, one in enumerate(facts.by_class))
+    chooser = (
+        f'<p class="chooser"><label for="class">Class</label> <select id="class">{options}</select> '
+        f'<output id="class-numbers" for="class">{escaped(_data(facts)["classes"][chosen])}</output></p>'
+    )
+    matrix = _scrolled(figures.confusion_table(facts), "Confusion matrix")
+    return _section(
+        "classes",
+        _figure(matrix, _confusion_caption(facts), "Which classes are mixed up?", "wide"),
+        chooser,
+        '<div class="pair">',
+        _figure(roc, "The chosen class against all others; thin lines are the other classes.", "ROC"),
+        _figure(
+            recall, "The dashed line is the share of the chosen class: what guessing reaches.", "Precision and recall"
+        ),
+        "</div>",
+        _class_table(facts),
+    )
+
+
+def _confusion_caption(facts: Facts) -> str:
+    text = (
+        "Rows are true classes, columns predicted ones; colours go by the share of the row: blue right, orange wrong."
+    )
+    shown = figures.shown_classes(facts.confusion)
+    if len(shown) < len(facts.classes):
+        text += f" Shown are the {len(shown)} of {len(facts.classes)} classes with the most mistakes."
+    off = facts.confusion - np.diag(np.diagonal(facts.confusion))
+    pairs = [divmod(int(k), len(off)) for k in np.argsort(-off, axis=None, kind="stable")[:MOST_PAIRS]]
+    named = [
+        f"{label(facts.classes[i], 24)} taken for {label(facts.classes[j], 24)} ({count(int(off[i, j]))})"
+        for i, j in pairs
+        if off[i, j]
+    ]
+    return text + (f" Most often: {', '.join(named)}." if named and len(facts.classes) > 2 else "")
+
+
+def _class_table(facts: Facts) -> str:
+    head = ("class", "rows", "recall", "precision", "AUC", "average precision")
+    body = []
+    for one in facts.by_class:
+        values = (one.rows, one.recall, one.precision, one.auc, one.average_precision)
+        cells = "".join(_number_cell(value, text) for value, text in zip(values, _class_numbers(one)))
+        body.append(f'<tr><th scope="row">{label(one.name)}</th>{cells}</tr>')
+    return f"<h3>Class by class</h3>{_sortable('class-table', 'Figures of every class', head, body)}"
+
+
+def _number_cell(value: float, text: str) -> str:
+    return f'<td class="n" data-v="{value:.9g}">{text}</td>'
+
+
+def _sortable(identity: str, caption: str, head, body) -> str:
+    cells = "".join(
+        f'<th scope="col" aria-sort="none"><button type="button">{label(name, 24)}</button></th>' for name in head
+    )
+    table = (
+        f'<table id="{identity}" class="sortable"><caption class="unseen">{escaped(caption)}; press a heading to sort'
+        f"</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    )
+    return _scrolled(table, caption, "scroll tall")
+
+
+def _rows(facts: Facts) -> str:
+    head = ("row", "true", "predicted", "probability", "second", "its probability", *facts.columns)
+    doubtful = _sortable("doubtful", "Doubtful rows", head, [_row(row) for row in facts.doubtful])
+    told = "There are none."
+    if facts.mistakes:
+        which = f"The {len(facts.mistakes)} surest of {count(facts.n_mistakes)} mistakes"
+        told = f"{which}: wrong labels, odd rows, or what the model cannot see."
+    mistakes = _sortable("mistakes-table", "Confident mistakes", head, [_row(row) for row in facts.mistakes])
+    shown = " On the right are values of the rows themselves." if facts.columns else ""
+    return _section(
+        "rows",
+        f'<p class="small">Rows count from 0. Press a heading to sort.{shown}</p>',
+        f'<h3>Doubtful rows</h3><p class="small">The {len(facts.doubtful)} rows whose prediction is least sure.</p>',
+        doubtful,
+        f'<h3>Confident mistakes</h3><p class="small">{told}</p>',
+        mistakes if facts.mistakes else "",
+    )
+
+
+def _row(row: RowFacts) -> str:
+    css = "" if row.true == row.predicted else ' class="miss"'
+    values = "".join(_value_cell(value) for value in row.values)
+    return (
+        f"<tr>{_number_cell(row.number, str(row.number))}<td>{label(row.true, 24)}</td>"
+        f"<td{css}>{label(row.predicted, 24)}</td>{_number_cell(row.probability, f'{row.probability:.4f}')}"
+        f"<td>{label(row.second, 24)}</td>{_number_cell(row.second_probability, f'{row.second_probability:.4f}')}"
+        f"{values}</tr>"
+    )
+
+
+def _value_cell(value: str) -> str:
+    try:
+        return _number_cell(float(value), escaped(value))
+    except ValueError:
+        return f"<td>{label(value, 24)}</td>"
+
+
+def _footer(facts: Facts) -> str:
+    from .. import __version__
+
+    made_by = f"kproba {__version__}, scikit-learn {version('scikit-learn')}, NumPy {np.__version__}"
+    return (
+        f'<footer class="small"><p>{made_by} · '
+        f"{date.today().isoformat()} · this file is complete: it loads nothing.</p></footer>\n"
+    )
