@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
@@ -21,13 +20,13 @@ ESTIMATORS = {
 }
 
 
-@dataclass(frozen=True)
-class TableModel:
+class TableModel(BaseEstimator):
     """A fitted classifier of frames, the columns it reads, and the name of the column it predicts."""
 
-    pipeline: Any
-    target: str
-    columns: list[str]
+    def __init__(self, pipeline, target: str, columns: list[str]):
+        self.pipeline = pipeline
+        self.target = target
+        self.columns = columns
 
     @property
     def classes(self) -> np.ndarray:
@@ -56,7 +55,8 @@ def vectorizer():
         skrub = import_module("skrub")
     except ImportError as error:
         raise ImportError("Tables of mixed columns need skrub: pip install 'kproba[tables]'") from error
-    table = skrub.TableVectorizer(drop_if_constant=True)
+    text = skrub.StringEncoder(random_state=0)  # the same file gives the same model
+    table = skrub.TableVectorizer(high_cardinality=text, drop_if_constant=True)
     return make_pipeline(table, SimpleImputer(strategy="median", add_indicator=True))
 
 

@@ -119,8 +119,8 @@ def _check_folds(y, folds: int) -> None:
     if counts.min() < folds:
         few = classes[np.argmin(counts)]
         raise ValueError(
-            f"--folds {folds}: the class {few!r} has {counts.min()} row(s), and every fold needs one; use fewer folds or "
-            "leave the class out."
+            f"--folds {folds}: the class {few!r} has {counts.min()} row(s), and every fold needs one; use fewer folds, "
+            "or leave the class out."
         )
 
 

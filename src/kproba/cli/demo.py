@@ -1,6 +1,6 @@
 """A first look: fit, measure and report on a table that comes along.
 
-Fits the breast cancer table of scikit-learn, prints how LSPC does beside other classifiers and writes a page to open.
+Fits the handwritten digits of scikit-learn, prints how LSPC does beside other classifiers and writes a page to open.
 Nothing is downloaded.
 
 examples:
@@ -15,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -36,10 +36,9 @@ def add_options(command) -> None:
 def run(args) -> None:
     from .. import write_report
 
-    data = load_breast_cancer()
-    y = data.target_names[data.target]
-    X, X_new, y, y_new = train_test_split(data.data, y, test_size=0.5, random_state=0, stratify=y)
-    _text.remark(args, f"breast cancer: {len(y)} training rows, {len(y_new)} new ones, {X.shape[1]} measurements\n")
+    data = load_digits()
+    X, X_new, y, y_new = train_test_split(data.data, data.target, test_size=0.5, random_state=0, stratify=data.target)
+    _text.remark(args, f"handwritten digits: {len(y)} training rows, {len(y_new)} new ones, {X.shape[1]} pixels\n")
     models = {
         "kproba LSPC": LSPC(random_state=0),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
@@ -47,12 +46,13 @@ def run(args) -> None:
     }
     found = {name: _measured(model, X, y, X_new, y_new) for name, model in models.items()}
     rows = [
-        [name, f"{f['log_loss']:.3f}", _text.percent(f["error"]), f"{f['fit_seconds']:.2f}"] for name, f in found.items()
+        [name, f"{f['log_loss']:.3f}", _text.percent(f["error"]), f"{f['fit_seconds']:.2f}"]
+        for name, f in found.items()
     ]
     model = models["kproba LSPC"]
     out = os.path.abspath(args.out)
     names = [str(name) for name in data.feature_names]
-    write_report(model, X_new, y_new, out, X_train=X, y_train=y, names=names, title="Breast cancer: a first look")
+    write_report(model, X_new, y_new, out, X_train=X, y_train=y, names=names, title="Handwritten digits: a first look")
     promised = -np.log(model.loo_proba_[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
     text = _text.columns(["on new rows", "log-loss", "error", "fit, s"], rows)
     text += f"\n\nLeave-one-out had promised LSPC a log-loss of {promised:.3f}, without any new row."

@@ -26,4 +26,26 @@ def run(args) -> None:
 
     model = _models.load(args.model)
     X, y = labelled(model, args.data, args)
-    raise NotImplementedError(collect)
+    facts = collect(model.pipeline, X, y, names=model.columns)
+    scores = {score.name: _plain(score) for score in facts.scores}
+    own, base = (scores[score.name] for score in facts.scores[:2])
+    about = {"rows": facts.n_rows, "classes": facts.classes, **own, "base_rates": base}
+    _text.answer(args, about, _table(facts.scores[:2], facts.n_rows))
+
+
+MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
+
+
+def _plain(score) -> dict:
+    found = {name: getattr(score, name) for name in MEASURES}
+    return {name: {"value": each.value, "interval": [each.low, each.high]} for name, each in found.items()}
+
+
+def _table(scores, n_rows: int) -> str:
+    rows = [[words, *(_shown(getattr(score, name)) for score in scores)] for name, words in MEASURES.items()]
+    header = [f"{n_rows:,} rows (90 % intervals)", *(score.name for score in scores)]
+    return _text.columns(header, rows)
+
+
+def _shown(found) -> str:
+    return f"{found.value:.4f} ({found.low:.4f} … {found.high:.4f})"

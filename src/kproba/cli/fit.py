@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import log_loss
@@ -116,7 +117,7 @@ def _left_out(classifier, y) -> dict:
 def _chosen(classifier) -> dict:
     names = {"kernel": "kernel_", "width": "width_", "ridge": "ridge_"}
     found = {name: getattr(classifier, attribute, None) for name, attribute in names.items()}
-    kernel = found.pop("kernel")
+    kernel: Any = found.pop("kernel")
     return {"estimator": type(classifier).__name__, "kernel": kernel.name, **found, "centers": len(classifier.coef_)}
 
 

@@ -26,13 +26,19 @@ def add_options(command) -> None:
     command.add_argument("--model", required=True, help="file that kproba fit wrote")
     command.add_argument("--out", default="-", help=".csv, .parquet, .arrow or .xlsx file (default: standard output)")
     command.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of the data to keep in front")
-    command.add_argument("--stream", action="store_true", help="read and write chunk by chunk: columns of numbers alone")
+    command.add_argument(
+        "--stream", action="store_true", help="read and write chunk by chunk: columns of numbers alone"
+    )
 
 
 def run(args) -> None:
     if args.json and args.out == "-":
         raise ValueError("--json is for what the command says of itself; write the predictions to a file by --out.")
-    if args.out != "-" and os.path.exists(args.out) and os.path.samefile(args.out, args.data if args.data != "-" else args.model):
+    if (
+        args.out != "-"
+        and os.path.exists(args.out)
+        and os.path.samefile(args.out, args.data if args.data != "-" else args.model)
+    ):
         raise ValueError(f"--out {args.out} is the file that is read; name another one.")
     model = _models.load(args.model)
     if args.stream or _frames.is_large(args.data):

@@ -1,6 +1,6 @@
 """Write a page about a model: one HTML file that works offline.
 
-How good the probabilities are, where they are wrong, which rows are doubtful, and what it costs to leave those to a human.
+How good the probabilities are, where they are wrong, which rows are doubtful, and what it costs to leave these out.
 
 examples:
   kproba report test.csv --model income.kproba --out report.html
@@ -20,7 +20,9 @@ def add_options(command) -> None:
     _frames.add_data(command, "table with the classes that the page is about")
     command.add_argument("--model", required=True, help="file that kproba fit wrote")
     command.add_argument("--target", help="column of the classes, if it is not named as in the training table")
-    command.add_argument("--train", help="training table, for the base rates and a logistic regression beside the model")
+    command.add_argument(
+        "--train", help="training table, for the base rates and a logistic regression beside the model"
+    )
     command.add_argument("--out", default="report.html", help="page to write (default: %(default)s)")
     command.add_argument("--title", help="default: the name of the data")
 

@@ -24,6 +24,7 @@ from ..selection import TimesMedian
 #: none opens files. A user's function as a kernel (FromCallable) is not among them on purpose.
 _OWN = {
     "kproba.basis": ("Basis", "MomentsOf"),
+    "kproba.cli._models": ("TableModel",),
     "kproba.data.encoding": ("Encoding",),
     "kproba.data.items": ("Items", "Memory", "Table"),
     "kproba.data.look": ("Look", "_Sample"),
