@@ -19,11 +19,10 @@ demo: $(STAMP)plot ## fit LSPC beside a calibrated SVC on digits, print the tabl
 test: $(STAMP)test ## the whole test suite, docstring examples and README included
 	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md' -n 2 --dist worksteal
 
-check: $(STAMP)dev ## format, lint, types, docstring examples
+check: $(STAMP)dev ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest src README.md docs --doctest-modules --doctest-glob='*.md'
 
 torch: $(STAMP)test ## the tests of tensors with PyTorch, on the CPU
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
