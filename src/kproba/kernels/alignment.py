@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.items import Sequences, Table
-from .base import Kernel, WithoutTiles, check_width
-from .radial import positive_median
+from .base import WithoutTiles, check_width
+from .radial import OfDivergence, positive_median
 
 #: Sequences from which the bandwidth is taken.
 BANDWIDTH_ROWS = 100
 
 
 @dataclass(frozen=True)
-class GlobalAlignment(WithoutTiles, Kernel):
+class GlobalAlignment(WithoutTiles, OfDivergence):
     """g(x, z)^(1/σ²), where g is Cuturi's global alignment kernel (2011), normalised so that g(x, x) = 1.
 
     g sums over all alignments of two sequences the products of local kernels of bandwidth ``sigma``; with σ = 1 it is
@@ -42,7 +42,6 @@ class GlobalAlignment(WithoutTiles, Kernel):
     width: Any = None
     sigma: Any = None
     name: ClassVar[str] = "global alignment"
-    has_width: ClassVar[bool] = True
     is_definite: ClassVar[bool] = False
     is_mended: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
@@ -66,13 +65,6 @@ class GlobalAlignment(WithoutTiles, Kernel):
         if X.memory is not Z.memory:
             return compute(X, Z)
         return X.memory.entry(("alignment", self.sigma), lambda: Table(len(X.collection))).block(X, Z, compute)
-
-    def of_pairs(self, pairs):
-        pairs *= -0.5 / self.width**2
-        return np.exp(pairs, out=pairs)
-
-    def width_unit(self, pairs):
-        return float(np.sqrt(positive_median(pairs)))
 
     def _distances(self, X: Sequences, Z: Sequences, workers: int) -> np.ndarray:
         with np.errstate(all="ignore"):

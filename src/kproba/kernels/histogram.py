@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .base import Kernel, check_width
-from .radial import manhattan, positive_median
+from .radial import OfDivergence, manhattan
 
 
 def _dense(X) -> np.ndarray:
@@ -28,7 +28,7 @@ def check_histograms(X, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class ChiSquared(Kernel):
+class ChiSquared(OfDivergence):
     """exp(−D/2σ²) with D = Σ_j (x_j − z_j)²/(x_j + z_j), for histograms.
 
     >>> import numpy as np
@@ -38,7 +38,6 @@ class ChiSquared(Kernel):
 
     width: Any = None
     name: ClassVar[str] = "chi-squared"
-    has_width: ClassVar[bool] = True
     takes_scaling: ClassVar[bool] = False
     runs_on_devices: ClassVar[bool] = False
 
@@ -54,13 +53,6 @@ class ChiSquared(Kernel):
             np.negative(additive_chi2_kernel(np.ascontiguousarray(_dense(X)), Z), out=out)
 
         return write
-
-    def of_pairs(self, pairs):
-        pairs *= -0.5 / self.width**2
-        return np.exp(pairs, out=pairs)
-
-    def width_unit(self, pairs):
-        return float(np.sqrt(positive_median(pairs)))
 
 
 @dataclass(frozen=True)

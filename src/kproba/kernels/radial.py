@@ -220,6 +220,19 @@ class Matern(Radial):
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
 
 
+class OfDivergence(Kernel):
+    """exp(−D/2σ²) of pairs D ≥ 0, which need not be squared distances."""
+
+    has_width: ClassVar[bool] = True
+
+    def of_pairs(self, pairs):
+        pairs *= -0.5 / self.width**2
+        return in_place("exp", pairs)
+
+    def width_unit(self, pairs):
+        return float(np.sqrt(positive_median(pairs)))
+
+
 def positive_median(pairs: np.ndarray) -> float:
     """Median of the pairs, leaving out rows met with themselves or with their copies: zero up to rounding."""
     positive = pairs[pairs > 1e-12 * pairs.max(initial=0.0)]

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.items import Sequences, Table
-from .base import Kernel, WithoutTiles, check_width
+from .base import WithoutTiles, check_width
 from .hidden_markov import COVARIANCES, Models, Spec, fit_models, log_likelihoods
-from .radial import positive_median
+from .radial import OfDivergence
 
 
 @dataclass(frozen=True)
-class HiddenMarkovKernel(WithoutTiles, Kernel):
+class HiddenMarkovKernel(WithoutTiles, OfDivergence):
     """exp(−D(x, z)/2σ²) of two sequences, each modelled by a small Gaussian hidden Markov model.
 
     With λ_x the model of x and T_x the frames of x,
@@ -53,7 +53,6 @@ class HiddenMarkovKernel(WithoutTiles, Kernel):
     prior_variance: float = 1.0
     prior_frames: float = 32.0
     name: ClassVar[str] = "hidden Markov"
-    has_width: ClassVar[bool] = True
     is_definite: ClassVar[bool] = False
     is_mended: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
@@ -103,13 +102,6 @@ class HiddenMarkovKernel(WithoutTiles, Kernel):
             loss = of_x.own_of(X) - _a_frame(X, of_z.models(Z), workers)
             back = of_z.own_of(Z) - _a_frame(Z, of_x.models(X), workers)
         return np.maximum(0.5 * (loss + back.T), 0.0)
-
-    def of_pairs(self, pairs):
-        pairs *= -0.5 / self.width**2
-        return np.exp(pairs, out=pairs)
-
-    def width_unit(self, pairs):
-        return float(np.sqrt(positive_median(pairs)))
 
     def _comparisons(self, X: Sequences) -> Comparisons:
         return X.memory.entry(self._spec, lambda: Comparisons(len(X.collection), self._spec))
