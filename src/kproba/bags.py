@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.cluster import KMeans, MiniBatchKMeans
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -112,6 +110,8 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
             Local descriptors of each item; their number m may differ from item to item.
         y : ignored
         """
+        from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
+
         self._check_options()
         items = _Items(X)
         random = check_random_state(self.random_state)
@@ -303,6 +303,8 @@ def _check_distinct(sample: np.ndarray, n_words: int, total: int) -> None:
 
 def _cluster(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     """Centres by k-means."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # slow to import, seldom needed
+
     if len(sample) * n_words > FULL_PAIRS:
         return MiniBatchKMeans(n_words, n_init=1, random_state=seed, **BATCHES).fit(sample).cluster_centers_
     with threadpool_limits(1):  # threads add in any order, and full passes magnify the last digit

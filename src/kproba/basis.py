@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from .data.encoding import Encoding
 from .data.hashing import distinct, ranking
@@ -236,6 +235,8 @@ def kmeans_centers(rows: Rows, b: int, seed: int, by_class: bool = False) -> Cen
 
 def _clusters(rows: Rows, k: int, seed: int, mini_batch: bool):
     """The centres of k clusters."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # slow to import, seldom needed
+
     if mini_batch:
         clusters = MiniBatchKMeans(k, n_init=1, max_iter=10, compute_labels=False, random_state=seed)
     else:

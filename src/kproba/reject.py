@@ -11,7 +11,6 @@ from scipy.special import bdtr
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import cross_val_predict
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -232,6 +231,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.calibrated_by_ = "cv"
         if self.calibrated_by_ == "loo":
             return self.estimator_.loo_proba_
+        from sklearn.model_selection import cross_val_predict  # slow to import, seldom needed
+
         return cross_val_predict(
             clone(self.estimator), X, y, cv=self.cv, method="predict_proba", params=weights or None
         )

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from .base import Kernel, check_width
 from .radial import OfDivergence, manhattan
@@ -45,6 +44,8 @@ class ChiSquared(OfDivergence):
         check_width(self.width)
 
     def against(self, Z):
+        from sklearn.metrics.pairwise import additive_chi2_kernel  # slow to import, seldom needed
+
         check_histograms(Z, self.name)
         Z = np.ascontiguousarray(_dense(Z))
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import manhattan_distances
 
 from ..devices.device import in_place, not_below_zero
 from .base import Kernel, check_width, dot, same_format, symmetrised
@@ -80,6 +79,8 @@ def manhattan(Z):
         if by_product is not None and not sparse.issparse(X):
             by_product(X, out)
         elif sparse.issparse(X) or sparse.issparse(Z):
+            from sklearn.metrics.pairwise import manhattan_distances  # slow to import, seldom needed
+
             out[:] = manhattan_distances(*same_format(X, Z))
         else:
             out[:] = cdist(X, Z, "cityblock")

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from .extra import needed
@@ -19,6 +17,8 @@ _PREFIX = "steps/"
 
 def after_steps(graph: Graph, steps: Sequence[Any], given: Sequence[Input], dtype: str) -> Value:
     """Rows as the classifier sees them, in float64."""
+    from sklearn.compose import ColumnTransformer  # slow to import, seldom needed
+
     if not steps:
         if _join(given).type == "STRING":
             raise TypeError(f"X: column {given[0].name!r} holds text, and no step before the classifier encodes it.")
@@ -84,6 +84,8 @@ def _converted(steps, given: Sequence[Input], opset: int, dtype: str) -> tuple[A
 
 
 def _convert(steps, given: Sequence[Input], opset: int, kind: str):
+    from sklearn.impute import SimpleImputer  # slow to import, seldom needed
+
     types = needed("skl2onnx.common.data_types")
     number = {"DOUBLE": types.DoubleTensorType, "FLOAT": types.FloatTensorType}[kind]
     model = needed("skl2onnx").convert_sklearn(

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.neighbors import NearestNeighbors
 
 from ..exceptions import ConvergenceWarning
 from ..progress import Progress
@@ -192,6 +191,8 @@ def _warn(left: np.ndarray, tol: np.ndarray, n_iter: int) -> None:
 
 def neighbours_of(X, n_neighbours: int, workers: int = 1) -> np.ndarray:
     """Numbers (n, p) of the nearest other rows in Euclidean distance; any choice is right, near ones help most."""
+    from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
+
     n_neighbours = min(n_neighbours, X.shape[0] - 1)
     return NearestNeighbors(n_neighbors=n_neighbours, n_jobs=workers).fit(X).kneighbors(return_distance=False)
 
