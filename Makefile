@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test check torch browser format bench experiments tables wheel clean
+.PHONY: help demo test check torch browser docs format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -32,6 +32,9 @@ browser: $(STAMP)test ## install Chromium if need be, and run the tests of the r
 	scripts/install_chromium.sh
 	$(BIN)/python -m pytest tests/test_report_browser.py
 
+docs: $(STAMP)docs ## the documentation site, with every example of the gallery run, into out/docs
+	$(BIN)/python -m sphinx -b html -W --keep-going -j 2 docs out/docs
+
 format: $(STAMP)dev ## rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -50,4 +53,4 @@ wheel: $(STAMP)dev ## build the wheel and show what is in it
 	$(BIN)/python -m zipfile -l dist/*.whl
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist out docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache

@@ -99,7 +99,7 @@ def reliability_bins(
 def calibration_error(
     y_true, proba, *, labels=None, n_bins=15, strategy="quantile", of="top", sample_weight=None
 ) -> float:
-    """Expected calibration error: mean |confidence − frequency| over the bins, by weight.
+    """Expected calibration error: mean ``|confidence − frequency|`` over the bins, by weight.
 
     >>> calibration_error([0, 1], [[1.0, 0.0], [0.0, 1.0]])
     0.0

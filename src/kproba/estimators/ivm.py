@@ -81,18 +81,19 @@ class ImportVectorMachine(SourceClassifier):
     Minimises, over the coefficients of the import points S and over S itself, which grows one row at a time,
 
     .. math:: \frac1n\sum_i -\log p_{y_i}(x_i) + \frac{\lambda}{2}\sum_j \theta_j^\top K_{SS}\,\theta_j,
-        \qquad p(x) = \mathrm{softmax}\bigl(o + \textstyle\sum_{l \in S} \theta_l k(x, x_l)\bigr)
+        \qquad p(x) = \mathrm{softmax}\bigl(o + {\textstyle\sum_{l \in S}} \theta_l k(x, x_l)\bigr)
 
     (2001 Eq. 6 and 9, with a constant o that is not penalised). The next point is the row that lowers the objective
     most; no more are added once a point changes it by less than ``tol``. The probabilities are those of the model.
 
     Parameters
     ----------
-    kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
+    kernel : str, callable or Kernel, default="auto"
         ``"auto"`` lets the tuning rows choose between the Gaussian of 2001 and the Laplacian. A callable takes
         ``(X, Z)`` and returns the (n, b) kernel values; it must be symmetric and positive definite.
-        The last five are for histograms, and for lists of sequences, time series and strings.
+        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
+        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: chosen by the tuning rows among multiples of the median distance, set to that
         distance, given, or chosen among those given.

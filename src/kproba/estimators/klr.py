@@ -29,7 +29,7 @@ class KernelLogisticRegression(SearchedClassifier):
 
     Fits the class posteriors as the softmax of kernel expansions by maximum penalised likelihood,
 
-    .. math:: \min_{\theta, o} \frac{1}{n}\sum_i \Big(\log\sum_y e^{f_y(x_i)} - f_{y_i}(x_i)\Big)
+    .. math:: \min_{\theta, o} \frac{1}{n}\sum_i \Bigl(\log\sum_y e^{f_y(x_i)} - f_{y_i}(x_i)\Bigr)
         + \frac{\lambda}{2} \sum_y \theta_y^\top K \theta_y, \qquad f_y(x) = o_y + \sum_l \theta_{ly} k(x, z_l)
 
     (2001 Eq. 9, textbook Eq. 28.1). Approximate leave-one-out scores, one Newton step away from the solution, choose
@@ -37,11 +37,12 @@ class KernelLogisticRegression(SearchedClassifier):
 
     Parameters
     ----------
-    kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
+    kernel : str, callable or Kernel, default="auto"
         ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
         and returns the (n, b) kernel values.
-        The last five are for histograms, and for lists of sequences, time series and strings.
+        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
+        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
     ridge : "auto", float or sequence of floats, default="auto"

@@ -33,11 +33,12 @@ class LSPC(SearchedClassifier):
 
     Parameters
     ----------
-    kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
+    kernel : str, callable or Kernel, default="auto"
         ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
         and returns the (n, b) kernel values.
-        The last five are for histograms, and for lists of sequences, time series and strings.
+        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
+        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
     ridge : "auto", float or sequence of floats, default="auto"

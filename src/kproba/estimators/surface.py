@@ -62,10 +62,11 @@ class SurfaceKernelClassifier(StreamedClassifier):
         Cluster centres of all rows (2013) or of each class; a subset of the rows spread over the classes; or given
         points. k-means takes mini-batches of a sample above 10,000 rows. ``"auto"`` is ``"class-k-means"`` where there
         are 40 rows or more to the centre, ``"k-means"`` otherwise, and ``"random"`` for a precomputed kernel.
-    kernel : {"auto", "gaussian", "laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", \
-"precomputed", "chi2", "intersection", "hidden-markov", "alignment", "spectrum"}, callable or Kernel, default="auto"
+    kernel : str, callable or Kernel, default="auto"
         ``"auto"`` chooses between the Gaussian, which the paper has, and the Laplacian as it chooses the width.
-        The last five are for histograms, and for lists of sequences, time series and strings.
+        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
+        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     link : {"auto", "softmax", "clip", "none"}, default="auto"
         From outputs, which can leave [0, 1], to probabilities. ``"auto"`` is the softmax calibrated on held-out
         outputs; ``"clip"`` sets negative ones to zero. ``"none"`` leaves them as they are, without ``predict_proba``.

@@ -32,6 +32,8 @@ class GlobalAlignment(WithoutTiles, OfDivergence):
     sigma : float, optional
         Bandwidth of the local kernel; None is the median distance of frames times the root of the median length.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> up, down = np.arange(4.0)[:, None], np.arange(4.0)[::-1, None]
     >>> GlobalAlignment(width=1.0, sigma=2.0)([up, down], [up]).round(2)

@@ -73,6 +73,6 @@ class Polynomial(Kernel):
         return pairs
 
     def width_unit(self, pairs):
-        """The square root of a typical |x·z|, so that products are of the order of one."""
+        """The square root of a typical ``|x·z|``, so that products are of the order of one."""
         positive = np.abs(pairs[pairs != 0])
         return float(np.sqrt(np.median(positive))) if positive.size else 1.0

@@ -70,7 +70,7 @@ class Intersection(Kernel):
     runs_on_devices: ClassVar[bool] = False
 
     def against(self, Z):
-        """½(|x|₁ + |z|₁ − |x − z|₁)."""
+        """``½(|x|₁ + |z|₁ − |x − z|₁)``."""
         check_histograms(Z, self.name)
         write_distances, size = manhattan(Z), _sums(Z)
 

@@ -39,6 +39,8 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
         What every state has seen beforehand: so many frames of this variance. Coefficients are scaled to unit variance
         over all frames unless ``scaling=None``. Models of few frames are better for a strong prior.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> low, high = rng.normal(0, 1, (20, 2)), rng.normal(3, 1, (30, 2))

@@ -69,6 +69,8 @@ class Spectrum(WithoutTiles, Kernel):
         Whether substrings are the same only at the same place: for strings that are aligned, such as DNA around a
         junction.
 
+    Examples
+    --------
     >>> Spectrum(length=2, width=float("inf"))(["GATTACA", "ATTAC"], ["GATTACA"]).round(3)
     array([[1.   ],
            [0.816]])
