@@ -92,8 +92,8 @@ class ImportVectorMachine(SourceClassifier):
         ``"auto"`` lets the tuning rows choose between the Gaussian of 2001 and the Laplacian. A callable takes
         ``(X, Z)`` and returns the (n, b) kernel values; it must be symmetric and positive definite.
         Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
-        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
+        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: chosen by the tuning rows among multiples of the median distance, set to that
         distance, given, or chosen among those given.

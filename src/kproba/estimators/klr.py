@@ -41,8 +41,8 @@ class KernelLogisticRegression(SearchedClassifier):
         ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
         and returns the (n, b) kernel values.
         Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
-        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
+        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
     ridge : "auto", float or sequence of floats, default="auto"

@@ -65,8 +65,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
     kernel : str, callable or Kernel, default="auto"
         ``"auto"`` chooses between the Gaussian, which the paper has, and the Laplacian as it chooses the width.
         Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists of
-        sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
+        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     link : {"auto", "softmax", "clip", "none"}, default="auto"
         From outputs, which can leave [0, 1], to probabilities. ``"auto"`` is the softmax calibrated on held-out
         outputs; ``"clip"`` sets negative ones to zero. ``"none"`` leaves them as they are, without ``predict_proba``.
