@@ -350,7 +350,7 @@ def safe_rank(sureness, wrong, max_error: float, level: float) -> int:
     >>> safe_rank(sureness, wrong, max_error=0.05, level=0.05)
     60
     """
-    n_wrong, last = _wrong_from_the_surest(sureness, wrong)
+    n_wrong, last = wrong_from_the_surest(sureness, wrong)
     start = _first_rank(len(n_wrong), max_error, level)
     ranks = (last + 1)[last + 1 >= start]  # rows that are equally sure count by the last of them
     passed = bdtr(n_wrong[ranks - 1].astype(float), ranks, max_error) <= level
@@ -395,7 +395,7 @@ def risk_coverage(sureness, wrong, confidence: float = 0.95) -> dict[str, np.nda
     >>> curve["thresholds"], curve["coverage"].round(2), curve["error"].round(2)
     (array([0.9, 0.6]), array([0.33, 1.  ]), array([0.  , 0.33]))
     """
-    n_wrong, last = _wrong_from_the_surest(sureness, wrong)
+    n_wrong, last = wrong_from_the_surest(sureness, wrong)
     kept, n_wrong = last + 1, n_wrong[last]
     return {
         "thresholds": np.sort(np.asarray(sureness, dtype=np.float64))[::-1][last],
@@ -405,7 +405,7 @@ def risk_coverage(sureness, wrong, confidence: float = 0.95) -> dict[str, np.nda
     }
 
 
-def _wrong_from_the_surest(sureness, wrong) -> tuple[np.ndarray, np.ndarray]:
+def wrong_from_the_surest(sureness, wrong) -> tuple[np.ndarray, np.ndarray]:
     """Errors among the k surest rows, for every k, and the last place of each group of equally sure ones."""
     sureness, wrong = np.asarray(sureness, dtype=np.float64), np.asarray(wrong, dtype=bool)
     order = np.argsort(-sureness, kind="stable")

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ..metrics import _bin_numbers
+from ..reject import wrong_from_the_surest
 
 #: Of all intervals and bands.
 LEVEL = 0.90
@@ -213,10 +214,8 @@ def risk_coverage(confidence, correct, unit: float = 1e-6) -> RiskCoverage:
     ((2, 0), (3, 1), (0, 0))
     """
     of_row = np.floor(np.asarray(confidence, dtype=float) / unit + 1e-6).astype(int)
-    level, number = np.unique(-of_row, return_inverse=True)
-    rows = np.bincount(number)
-    wrong = np.bincount(number, ~np.asarray(correct, dtype=bool)).astype(int)
-    return RiskCoverage(unit, -level, np.cumsum(rows), np.cumsum(wrong))
+    wrong, last = wrong_from_the_surest(of_row, ~np.asarray(correct, dtype=bool))
+    return RiskCoverage(unit, np.sort(of_row)[::-1][last], last + 1, wrong[last])
 
 
 def thinned(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
