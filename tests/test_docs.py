@@ -1,0 +1,72 @@
+"""The pages: every block of code runs, and the reference names everything public.
+
+Blocks of Python are doctests, which `make test` collects from the pages themselves; here are the other kinds.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+import kproba
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of every fenced block; a directive of the site, which is no code, is left out."""
+    found = [(language.strip(), text) for _, language, text in FENCE.findall(page.read_text())]
+    return [(language, text) for language, text in found if not language.startswith("{")]
+
+
+def commands(page: Path) -> list[str]:
+    """Lines behind a prompt."""
+    shell = [text for language, text in blocks(page) if language == "console"]
+    return [line[2:] for text in shell for line in text.splitlines() if line.startswith("$ ")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_is_of_a_kind_that_runs(page):
+    for language, text in blocks(page):
+        assert language in ("python", "console", "make"), f"{page.name}: nothing runs this block:\n{text}"
+        if language == "python":
+            assert text.startswith(">>> ") and text.endswith("\n\n"), f"{page.name}: this is no doctest:\n{text}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+def test_commands_run(page, tmp_path):
+    for line in commands(page):
+        done = subprocess.run(
+            [sys.executable, *as_module(line)], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{page.name}: {line}\n{done.stderr}"
+
+
+def as_module(line: str) -> list[str]:
+    """Arguments of this Python for a line that begins with ``kproba`` or ``python``."""
+    program, *words = shlex.split(line, comments=True)
+    assert program in ("kproba", "python"), line
+    return ["-m", "kproba.cli", *words] if program == "kproba" else words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_targets_of_make_are_there(page):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = [line.split()[1] for language, text in blocks(page) if language == "make" for line in text.splitlines()]
+    assert set(named) <= targets
+
+
+def test_reference_is_complete():
+    """Every public name is on the page of the API, the warnings in one block."""
+    page = (ROOT / "docs" / "api.md").read_text()
+    listed = set(re.findall(r"^   ([\w.]+)$", page, re.MULTILINE))
+    public = set(kproba.__all__) - {"metrics", "displays"} - set(vars(kproba.exceptions))
+    assert public <= listed
+    for name in listed:
+        resolve_name(f"kproba.{name}")
