@@ -558,7 +558,7 @@ class TestDisplays:
         np.testing.assert_array_equal(losses, model.path_["tuning_log_loss"])
         np.testing.assert_array_equal(points, model.path_["n_points"])
         np.testing.assert_array_equal(objective, model.growth_["objective"])
-        with pytest.raises(ValueError, match="axes: three are needed"):
+        with pytest.raises(ValueError, match="axes: 3 are needed"):
             display.plot(display.axes_[:2])
 
     @pytest.mark.parametrize("c", [2, 3])

@@ -31,7 +31,7 @@ from sklearn.svm import LinearSVC
 from kproba import LSPC, ImportVectorMachine, Spectrum, SurfaceKernelClassifier, displays, write_report
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
-from kproba.report.facts import _scores, collect
+from kproba.report.facts import collect, scores_of
 from kproba.report.measures import (
     intervals,
     reliability,
@@ -212,7 +212,9 @@ class TestRivals:
         """Whoever says the same of every row differs by nothing, whatever rows are drawn."""
         model, X, y = three
         codes, proba = np.searchsorted(model.classes_, y), model.predict_proba(X)
-        own, twin, other = _scores([Rival("a", proba), Rival("b", proba), Rival("c", 0.9 * proba + 0.1 / 3)], codes, 0)
+        own, twin, other = scores_of(
+            [Rival("a", proba), Rival("b", proba), Rival("c", 0.9 * proba + 0.1 / 3)], codes, 0
+        )
         assert own.excess is None and (twin.excess.low, twin.excess.high) == (0.0, 0.0)
         assert other.excess.value == pytest.approx(other.log_loss.value - own.log_loss.value)
         assert other.excess.high - other.excess.low < 0.5 * (other.log_loss.high - other.log_loss.low)
@@ -221,15 +223,26 @@ class TestRivals:
         assert any("needs X_train and y_train" in note for note in collect(*three).notes)
         assert any("y_train was not given" in note for note in collect(*three).notes)
 
-    def test_words_have_no_logistic_regression(self):
+    def test_words_have_the_logistic_regression_of_the_pipeline(self):
         frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0] * 5, "word": list("abcd") * 5})
         y = np.array([0, 0, 1, 1] * 5)
-        model = make_pipeline(_Numbers(), LogisticRegression()).fit(frame, y)
+        model = make_pipeline(_Numbers(), LSPC(random_state=0)).fit(frame, y)
         facts = collect(model, frame, y, X_train=frame, y_train=y)
-        assert [score.name for score in facts.scores] == ["LogisticRegression", "base rates"]
-        assert any("not a table of finite numbers" in note for note in facts.notes)
+        alone = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(frame[["size"]], y)
+        assert [score.name for score in facts.scores] == ["LSPC", "base rates", "logistic regression"]
+        assert facts.scores[2].log_loss.value == pytest.approx(log_loss(y, alone.predict_proba(frame[["size"]])))
+        assert any("columns that the pipeline makes" in note for note in facts.notes)
         assert facts.columns == ("size", "word")
         assert facts.doubtful[0].values[1] in "abcd"
+        held_out = collect(model, frame, y, on="leave-one-out")
+        assert held_out.scores[2].name == "logistic regression"
+
+    def test_words_alone_have_no_logistic_regression(self):
+        words, y = ["aab", "aba", "bba", "bbb"] * 5, np.array([0, 0, 1, 1] * 5)
+        model = LSPC(kernel=Spectrum(length=1), random_state=0).fit(words, y)
+        facts = collect(model, words, y, X_train=words, y_train=y)
+        assert [score.name for score in facts.scores] == ["LSPC", "base rates"]
+        assert any("not a table of finite numbers" in note for note in facts.notes)
 
     def test_classes_of_one_row_have_no_folds(self):
         X, y = load_iris(return_X_y=True)
@@ -608,6 +621,33 @@ class TestDisplays:
         model, X, y = three
         found = displays.RiskCoverageDisplay.from_predictions(y, model.predict_proba(X), name="made up")
         assert found.ax_.lines[0].get_xydata()[-1] == pytest.approx([1.0, (model.predict(X) != y).mean()])
+
+    def test_scores(self, three):
+        model, X, y = three
+        proba = model.predict_proba(X)
+        found = displays.ScoresDisplay.from_predictions(y, {"made up": proba, "timid": 0.5 * proba + 0.5 / 3})
+        assert [tick.get_text() for tick in found.axes_[0].get_yticklabels()] == ["made up", "timid"]
+        assert [ax.get_xlabel() for ax in found.axes_] == ["error", "log-loss", "Brier score", "calibration error"]
+        middle = found.axes_[1].containers[0].lines[0].get_xdata()
+        assert middle == pytest.approx([log_loss(y, proba), log_loss(y, 0.5 * proba + 0.5 / 3)])
+        beside = displays.ScoresDisplay.from_estimator(model, X, y, X_train=X, y_train=y)
+        assert [score.name for score in beside.scores] == ["Oracle", "base rates", "logistic regression"]
+        with pytest.raises(TypeError, match="proba: a dict of names and probabilities is needed, got ndarray"):
+            displays.ScoresDisplay.from_predictions(y, proba)
+
+    def test_class_curves(self, three):
+        model, X, y = three
+        found = displays.ClassCurvesDisplay.from_estimator(model, X, y)
+        p = model.predict_proba(X)[:, 0]
+        own = y == model.classes_[0]
+        assert found.by_class[0].auc == pytest.approx(roc_auc_score(own, p))
+        assert f"({roc_auc_score(own, p):.3f})" in found.axes_[0].get_legend().get_texts()[0].get_text()
+        assert f"({average_precision_score(own, p):.3f})" in found.axes_[1].get_legend().get_texts()[0].get_text()
+
+    def test_class_curves_of_many(self):
+        model, X, y = made_up(600, [chr(65 + k) for k in range(12)])
+        found = displays.ClassCurvesDisplay.from_estimator(model, X, y)
+        assert len(found.axes_[0].lines) == 12 and len(found.axes_[0].get_legend().get_texts()) == 8
 
     def test_search_map(self, cancer):
         model = cancer[0]

@@ -172,12 +172,12 @@ def collect(
         fitted=_fitted(model),
         panels=search_panels(final),
         path=_path(final),
-        scores=_scores([Rival(type(final).__name__, rows.proba), *others], rows.codes, random_state),
+        scores=scores_of([Rival(type(final).__name__, rows.proba), *others], rows.codes, random_state),
         reliability=reliability(top.confidence, top.correct),
         histogram=confidence_histogram(top.confidence, top.correct, lowest),
         risk=risk_coverage(top.confidence, top.correct, FINE if len(order) <= FINE_ROWS else COARSE),
         confusion=_confusion(rows.codes, top.predicted, len(labels)),
-        by_class=tuple(_class_facts(k, name, rows, top.predicted) for k, name in enumerate(labels)),
+        by_class=tuple(class_facts(k, name, rows, top.predicted) for k, name in enumerate(labels)),
         columns=tuple(name for name, _ in columns),
         doubtful=_row_facts(order[:MOST_ROWS], rows, labels, columns),
         mistakes=_row_facts(
@@ -260,7 +260,7 @@ def _codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return codes
 
 
-def _scores(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
+def scores_of(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
     """All models on the same resamples, so that their differences have intervals too."""
     losses = [row_losses(codes, rival.proba) for rival in models]
     width = losses[0].shape[1]
@@ -282,7 +282,7 @@ def _confusion(codes, predicted, n_classes: int) -> np.ndarray:
     return np.bincount(codes * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
-def _class_facts(k: int, name: str, rows: Judged, predicted: np.ndarray) -> ClassFacts:
+def class_facts(k: int, name: str, rows: Judged, predicted: np.ndarray) -> ClassFacts:
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
     own, said = rows.codes == k, predicted == k

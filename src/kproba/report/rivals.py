@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
 
 #: The logistic regression is fitted on no more rows than these, and judged by so many folds where none are held out.
 MOST_ROWS, FOLDS = 20_000, 5
@@ -30,7 +27,7 @@ def rivals(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tup
     if leave_one_out:
         notes: list[str] = []
         shares = _shares(rows.codes, len(model.classes_))
-        regression, more = _by_folds(rows, len(model.classes_), seed)
+        regression, more = _by_folds(model, rows, seed)
     else:
         shares, notes = _training_shares(model, rows, y_train)
         regression, more = _held_out(model, rows, X_train, y_train, seed)
@@ -55,10 +52,10 @@ def _training_shares(model, rows, y_train) -> tuple[np.ndarray, list[str]]:
 def _held_out(model, rows, X_train, y_train, seed: int):
     if X_train is None or y_train is None:
         return None, [LEFT_OUT + "it needs X_train and y_train."]
-    table, new = _numeric(X_train), _numeric(rows.X)
+    (table, notes), (new, _) = _table(model, X_train), _table(model, rows.X)
     if table is None or new is None:
         return None, [LEFT_OUT + "the rows are not a table of finite numbers."]
-    labels, notes = np.asarray(y_train), []
+    labels = np.asarray(y_train)
     if table.shape[0] > MOST_ROWS:
         some = np.random.default_rng(seed).permutation(table.shape[0])[:MOST_ROWS]
         table, labels = table[some], labels[some]
@@ -67,23 +64,36 @@ def _held_out(model, rows, X_train, y_train, seed: int):
     return _in_order(fitted.predict_proba(new), fitted.classes_, model.classes_), notes
 
 
-def _by_folds(rows, n_classes: int, seed: int):
-    table = _numeric(rows.X)
+def _by_folds(model, rows, seed: int):
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict  # slow to import, seldom needed
+
+    table, notes = _table(model, rows.X)
     if table is None:
         reason = "it needs X." if rows.X is None else "the rows are not a table of finite numbers."
         return None, [LEFT_OUT + reason]
-    folds = min(FOLDS, int(np.bincount(rows.codes, minlength=n_classes).min()))
+    folds = min(FOLDS, int(np.bincount(rows.codes, minlength=len(model.classes_)).min()))
     if folds < 2 or len(rows.codes) > MOST_ROWS:
         reason = "a class has fewer than two rows." if folds < 2 else f"there are more than {MOST_ROWS:,} rows."
         return None, [LEFT_OUT + reason]
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     predict = {"cv": split, "method": "predict_proba"}
     proba = _quietly(lambda: cross_val_predict(_regression(table), table, rows.codes, **predict))
-    return proba, [f"Base rates are of all training rows; logistic regression is judged by {folds} folds."]
+    return proba, [*notes, f"Base rates are of all training rows; logistic regression is judged by {folds} folds."]
 
 
 def _regression(table):
+    from sklearn.linear_model import LogisticRegression  # slow to import, seldom needed
+    from sklearn.preprocessing import StandardScaler
+
     return make_pipeline(StandardScaler(with_mean=not sparse.issparse(table)), LogisticRegression(max_iter=300))
+
+
+def _table(model, X) -> tuple[Any, list[str]]:
+    """X as a table of numbers, if need be by the first steps of a pipeline, and a note on that."""
+    table = _numeric(X)
+    if table is not None or X is None or not isinstance(model, Pipeline) or len(model) == 1:
+        return table, []
+    return _numeric(model[:-1].transform(X)), ["Logistic regression sees the columns that the pipeline makes."]
 
 
 def _numeric(X):

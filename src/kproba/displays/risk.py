@@ -1,0 +1,83 @@
+"""What doubtful rows cost."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..reject import RejectOption, risk_coverage
+from ._drawing import axes_for
+
+#: Errors of fewer rows than this share do not decide how high the picture of risk and coverage is.
+LEAST_COVERAGE = 0.1
+
+
+class RiskCoverageDisplay:
+    """Error among the rows kept over the share of them, from the surest row to all.
+
+    A band reaches up to the bound of each threshold on its own; the threshold of a
+    :class:`~kproba.RejectOption` is a dotted line.
+
+    Parameters
+    ----------
+    curve : dict of arrays thresholds, coverage, error and upper_bound, as ``risk_coverage_curve_``
+    threshold : float, optional: a chosen one
+    max_error : float, optional: the error that was promised
+    name : str, optional: what the legend says
+
+    Attributes
+    ----------
+    figure_, ax_ : the figure and its axes, after ``plot``.
+    """
+
+    def __init__(self, *, curve: dict[str, np.ndarray], threshold=None, max_error=None, name=None):
+        self.curve = curve
+        self.threshold = threshold
+        self.max_error = max_error
+        self.name = name
+
+    @classmethod
+    def from_estimator(cls, estimator, X=None, y=None, *, confidence=None, name=None, ax=None) -> RiskCoverageDisplay:
+        """Draw a fitted classifier on the rows X with labels y.
+
+        A :class:`~kproba.RejectOption` needs neither: without them its calibration rows are drawn.
+        """
+        check_is_fitted(estimator)
+        name = type(estimator).__name__ if name is None else name
+        if not isinstance(estimator, RejectOption):
+            if X is None or y is None:
+                raise ValueError("give X and y: only a fitted RejectOption has a curve of its own.")
+            proba = estimator.predict_proba(X)
+            options = {"labels": estimator.classes_, "confidence": 0.95 if confidence is None else confidence}
+            return cls.from_predictions(y, proba, **options, name=name, ax=ax)
+        confidence = estimator.confidence if confidence is None else confidence
+        curve = estimator.curve_of(X, y, confidence)
+        options = {"threshold": estimator.threshold_, "max_error": estimator.max_error, "name": name}
+        return cls(curve=curve, **options).plot(ax)
+
+    @classmethod
+    def from_predictions(cls, y_true, proba, *, labels=None, confidence=0.95, name=None, ax=None):
+        """Draw probabilities whose columns are the ``labels``, in their order; None for the sorted ones of y_true."""
+        labels = np.unique(y_true) if labels is None else np.asarray(labels)
+        proba = np.asarray(proba)
+        wrong = labels[proba.argmax(axis=1)] != np.asarray(y_true)
+        return cls(curve=risk_coverage(proba.max(axis=1), wrong, confidence), name=name).plot(ax)
+
+    def plot(self, ax=None) -> RiskCoverageDisplay:
+        self.ax_, self.figure_ = ax, _ = axes_for(ax)
+        used = ax.get_ylim()[1] if ax.lines else 0.0
+        coverage, error, bound = (self.curve[key] for key in ("coverage", "error", "upper_bound"))
+        (line,) = ax.plot(coverage, error, drawstyle="steps-post", label=self.name)
+        ax.fill_between(coverage, error, bound, step="post", color=line.get_color(), alpha=0.2, linewidth=0)
+        if self.threshold is not None:
+            kept = coverage[self.curve["thresholds"] >= self.threshold].max(initial=0.0)
+            ax.axvline(kept, color="grey", linestyle=":")
+        if self.max_error is not None:
+            ax.axhline(self.max_error, color="grey", linestyle="--")
+        ax.set(xlabel="share of rows kept", ylabel="error among them")
+        # the bounds of the first few rows are close to one and would flatten the rest
+        top = 1.5 * max(error[coverage >= LEAST_COVERAGE].max(), bound[-1])
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.0, max(top, used))))
+        if self.name is not None:
+            ax.legend()
+        return self
