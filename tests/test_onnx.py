@@ -340,6 +340,16 @@ class TestPipelines:
         model = make_pipeline(SimpleImputer(missing_values=-1.0), LSPC(ridge=1e-2, random_state=0)).fit(X, y)
         assert_agrees(model, X_new, dtype)
 
+    def test_gaps_that_are_marked(self, iris, dtype):
+        """Flags of the columns that had gaps; a column without any value is left out."""
+        X, y, X_new = (np.column_stack([part, np.full(len(part), np.nan)]) for part in iris)
+        y = iris[1]
+        X[::5, 1], X[::7, 2], X_new[::3, 2], X_new[::4, 0] = np.nan, np.nan, np.nan, np.nan
+        imputer = SimpleImputer(strategy="median", add_indicator=True)
+        assert_agrees(make_pipeline(imputer, LSPC(ridge=1e-2, random_state=0)).fit(X, y), X_new, dtype)
+        model = make_pipeline(imputer, StandardScaler(), LSPC(ridge=1e-2, random_state=0)).fit(X, y)
+        assert_agrees(model, X_new, dtype)
+
     def test_missing_words(self, dtype):
         X, y = people()
         X.loc[::5, "city"] = ""
@@ -516,10 +526,11 @@ class TestErrors:
         model = make_pipeline(BagOfFeatures(4, random_state=0), LSPC(ridge=1e-2)).fit(bags, np.arange(20) % 2)
         with pytest.raises(ValueError, match=r"X is needed|first steps \(BagOfFeatures\)"):
             to_onnx(model)
-        for imputer in (SimpleImputer(add_indicator=True),):
-            model = make_pipeline(imputer, LSPC(ridge=1e-2)).fit(np.where(X > 7, np.nan, X), y)
-            with pytest.raises(ValueError, match="add_indicator"):
-                to_onnx(model)
+        words = np.where(X[:, :1] > 6, "", "word").astype(object)
+        imputer = SimpleImputer(missing_values="", strategy="most_frequent", add_indicator=True)
+        model = make_pipeline(imputer, OneHotEncoder(), LSPC(ridge=1e-2)).fit(words, y)
+        with pytest.raises(ValueError, match="add_indicator"):
+            to_onnx(model, words)
 
     def test_arguments(self, iris):
         X, y, _ = iris

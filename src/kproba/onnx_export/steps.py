@@ -96,6 +96,7 @@ def _convert(steps, given: Sequence[Input], opset: int, kind: str):
         ],
         target_opset=opset,
         custom_conversion_functions={SimpleImputer: _convert_imputer},
+        custom_shape_calculators={SimpleImputer: _imputed_shape},
     )
     if len(model.graph.output) != 1:
         raise ValueError(f"they have {len(model.graph.output)} outputs, and the classifier takes one table.")
@@ -124,12 +125,34 @@ def _convert_imputer(scope, operator, container) -> None:
         return
     imputer, is_double = operator.raw_operator, isinstance(operator.inputs[0].type, types.DoubleTensorType)
     fill = np.asarray(imputer.statistics_, dtype=np.float64 if is_double else np.float32)
-    if imputer.add_indicator or np.isnan(fill).any():
-        raise ValueError("SimpleImputer with add_indicator=True, or with a column of no values, has no graph.")
     graph = Graph(container.target_opset, scope.get_unique_variable_name("imputer"))
     X = concatenated([graph.value(each.full_name) for each in operator.inputs])
     missing = np.asarray(imputer.missing_values, dtype=fill.dtype)
     absent = graph.node("IsNaN", X) if np.isnan(missing) else graph.node("Equal", X, missing)
-    graph.node("Where", absent, fill, X, output=operator.outputs[0].full_name)
+    kept, marked = _imputed_columns(imputer)
+    parts = [graph.node("Gather", graph.node("Where", absent, fill, X), kept, axis=1)]
+    if len(marked):
+        flags = graph.node("Gather", absent, marked, axis=1)
+        parts.append(flags.cast("DOUBLE" if is_double else "FLOAT"))
+    graph.node("Identity", concatenated(parts), output=operator.outputs[0].full_name)
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.constants)
+
+
+def _imputed_columns(imputer) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that stay, because there was a value to fill their gaps with, and those whose gaps are marked."""
+    kept = np.flatnonzero(~np.isnan(np.asarray(imputer.statistics_, dtype=np.float64)))
+    return kept, imputer.indicator_.features_ if imputer.add_indicator else np.array([], dtype=np.int64)
+
+
+def _imputed_shape(operator) -> None:
+    """As many columns as the imputer gives; skl2onnx itself knows none that marks gaps or leaves columns out."""
+    types = needed("skl2onnx.common.data_types")
+    given, output = operator.inputs[0], operator.outputs[0]
+    if isinstance(given.type, types.StringTensorType):
+        if operator.raw_operator.add_indicator:
+            raise ValueError("SimpleImputer of text with add_indicator=True has no graph.")
+        n_columns = sum(each.type.shape[1] for each in operator.inputs)
+    else:
+        n_columns = sum(map(len, _imputed_columns(operator.raw_operator)))
+    output.type = type(given.type)([given.get_first_dimension(), n_columns])
