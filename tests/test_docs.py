@@ -1,4 +1,4 @@
-"""The pages: every block of code runs, and the reference names everything public.
+"""The pages: every block of code runs, links lead somewhere, and the reference names everything public.
 
 Blocks of Python are doctests, which `make test` collects from the pages themselves; here are the other kinds.
 """
@@ -15,7 +15,7 @@ import pytest
 import kproba
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
 
@@ -60,6 +60,38 @@ def test_targets_of_make_are_there(page):
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = [line.split()[1] for language, text in blocks(page) if language == "make" for line in text.splitlines()]
     assert set(named) <= targets
+
+
+def slugs(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def is_there(target: str, page: Path) -> bool:
+    name, _, anchor = target.partition("#")
+    found = (page.parent / name).resolve() if name else page
+    return found.exists() and (not anchor or anchor in slugs(found))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    text = FENCE.sub("", page.read_text())
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|data)="([^"]+)"', text)
+    assert [each for each in targets if not each.startswith("http") and not is_there(each, page)] == []
+
+
+def test_the_flowchart_leads_to_guides():
+    chart = (ROOT / "docs" / "_static" / "choose.svg").read_text()
+    targets = re.findall(r'href="\.\./([^"]+)"', chart)
+    assert len(targets) > 10
+    assert all(is_there(each.replace(".html", ".md"), ROOT / "docs" / "choose.md") for each in targets)
+
+
+def test_the_readme_names_every_guide():
+    readme = (ROOT / "README.md").read_text()
+    of_the_site = {"index.md", "api.md", "contributing.md", "changelog.md"}
+    assert {page.name for page in ROOT.glob("docs/*.md") if f"(docs/{page.name})" not in readme} == of_the_site
 
 
 def test_reference_is_complete():
