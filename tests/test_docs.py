@@ -34,7 +34,7 @@ def commands(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_is_of_a_kind_that_runs(page):
     for language, text in blocks(page):
-        assert language in ("python", "console", "make"), f"{page.name}: nothing runs this block:\n{text}"
+        assert language in ("python", "console", "sh"), f"{page.name}: nothing runs this block:\n{text}"
         if language == "python":
             assert text.startswith(">>> ") and text.endswith("\n\n"), f"{page.name}: this is no doctest:\n{text}"
 
@@ -58,7 +58,7 @@ def as_module(line: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_targets_of_make_are_there(page):
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = [line.split()[1] for language, text in blocks(page) if language == "make" for line in text.splitlines()]
+    named = [line.split()[1] for language, text in blocks(page) if language == "sh" for line in text.splitlines()]
     assert set(named) <= targets
 
 
