@@ -57,7 +57,7 @@ def measure(model, X, y, X_new, y_new) -> dict:
 
 
 def draw(results: dict):
-    figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6, 5.6), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="perfect")
     for (name, result), colour, marker in zip(results.items(), ("#0072B2", "#009E73", "#D55E00"), "o^s"):
         bins = result["bins"]
@@ -68,7 +68,7 @@ def draw(results: dict):
         axes.errorbar(bins.confidence, bins.frequency, error, color=colour, marker=marker, capsize=3, label=name)
     axes.set(xlabel="predicted probability of a class", ylabel="how often it was that class", aspect="equal")
     axes.set_title("Reliability on held-out digits")
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="lower right")
     return figure
 
 

@@ -223,7 +223,7 @@ def draw_bars(ax, own, p) -> None:
 
 
 def main(out: str | None = "out", quick: bool = False) -> None:
-    n_train, n_new, n_words = (120, 60, 100) if quick else (400, 200, 500)
+    n_train, n_new, n_words = (240, 60, 300) if quick else (400, 200, 500)
     start = perf_counter()
     pictures, tags = make_pictures(n_train + n_new, np.random.default_rng(0))
     print(f"{n_train} training pictures, {n_new} new ones, {len(TAGS)} tags, {tags.sum(axis=1).mean():.1f} a picture")

@@ -24,7 +24,7 @@ from kproba.displays import ReliabilityDisplay
 # %%
 # Orders of a shop, some of which are sent back
 # ---------------------------------------------
-# They are made up: shoes are returned most, more so after Christmas and by those who return often.
+# They are made up: shoes are returned most, more so in winter and by those who return often.
 
 random = np.random.default_rng(0)
 n = 1500
@@ -37,10 +37,10 @@ orders = pd.DataFrame(
         "paid by": random.choice(["card", "invoice", "voucher"], n),
     }
 )
-after_christmas = (orders["day"].dt.month == 1) | ((orders["day"].dt.month == 12) & (orders["day"].dt.day > 24))
+winter = np.cos(2 * np.pi * orders["day"].dt.day_of_year / 365)
 odds = (
     orders["what"].map({"shoes": 0.8, "coat": 0.4, "shirt": 0.0, "lamp": -1.5, "book": -2.5})
-    + 1.2 * after_christmas
+    + 1.2 * winter
     + 0.7 * orders["returned before"]
     + 0.6 * (orders["paid by"] == "invoice")
     + 0.01 * (orders["price"] - 35)
@@ -83,8 +83,8 @@ for ax, column in zip(axes, ("what", "month")):
     ax.bar(places, groups["p"], color="#56B4E9", width=0.7, label="of the model")
     ax.plot(places, groups["truth"], "D", color="#D55E00", label="true")
     ax.set_xticks(places, groups.index)
-    ax.set(ylim=(0, 1), xlabel=column, ylabel="mean probability that an order is sent back")
-    ax.legend(frameon=False, loc="upper left")
+    ax.set(ylim=(0, 1), xlabel=column, ylabel="mean probability", title="orders sent back")
+    ax.legend(frameon=False, loc="upper left" if column == "what" else "upper center")
 ReliabilityDisplay.from_estimator(model, new, y_new, ax=axes[2], name="new orders", color="#0072B2")
 axes[2].set(xlim=(0.48, 1.02), ylim=(0.3, 1.02), title="reliability")
 axes[2].legend(frameon=False, loc="upper left")

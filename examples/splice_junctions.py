@@ -1,5 +1,5 @@
 """Where a gene is cut: strings of DNA
-====================================
+===================================
 
 Between the parts of a gene that count, exons, lie introns, which the cell cuts out. Makes stretches of DNA around the
 beginning of an intron (a donor, …AG|GTAAGT…), around its end (an acceptor, …CCTTTCAG|G…) and around neither, with the
