@@ -77,3 +77,5 @@ print(f"sets hold the truth of {inside:.3f} of the new digits and {sizes.mean():
 for size in range(1, sizes.max() + 1):
     kept, left = (kept_sizes == size).sum(), (sizes[rejected] == size).sum()
     print(f"{size} plausible label{'s' if size > 1 else ' '}: {kept:5d} kept, {left:4d} rejected")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -57,6 +57,9 @@ for of_kind in MODELS:
 # of the rows; the surface classifier has means of clusters, which are no rows. The maps are those of the first draw.
 
 known, models, _ = fitted[0]
+for name, model in models.items():
+    print(f"{name:28s}{model.kernel_.name} kernel, {len(model.centers_)} points")
+
 low, high = known.X.min(axis=0) - 0.5, known.X.max(axis=0) + 0.5
 x, y = np.meshgrid(*(np.linspace(*ends, 150) for ends in zip(low, high)))
 grid = np.column_stack([x.ravel(), y.ravel()])

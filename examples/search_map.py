@@ -102,3 +102,5 @@ right.set_title("Dots: leave-one-out; dashed: new rows", fontsize=11)
 right.spines[["top", "right"]].set_visible(False)
 right.legend(title="ridge", frameon=False)
 plt.show()
+
+# sphinx_gallery_thumbnail_number = 2
