@@ -7,11 +7,11 @@ often predictions of a given confidence come true, with bars of 90 % for the few
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from time import perf_counter
 
-import matplotlib
+import matplotlib.pyplot as plt
 from scipy.stats import beta
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
@@ -24,8 +24,9 @@ from sklearn.svm import SVC
 from kproba import LSPC, SurfaceKernelClassifier
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+# %%
+# Models and measures
+# -------------------
 
 MODELS = {
     "LSPC()": LSPC(random_state=0),
@@ -49,8 +50,14 @@ def measure(model, X, y, X_new, y_new) -> dict:
     }
 
 
-def draw(results: dict, path: Path) -> Path:
-    figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
+# %%
+# Drawing reliability
+# -------------------
+# Every class of every row counts: a probability of 0.2 should come true in a fifth of the cases.
+
+
+def draw(results: dict):
+    figure, axes = plt.subplots(figsize=(6, 5.6), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="perfect")
     for (name, result), colour, marker in zip(results.items(), ("#0072B2", "#009E73", "#D55E00"), "o^s"):
         bins = result["bins"]
@@ -61,14 +68,17 @@ def draw(results: dict, path: Path) -> Path:
         axes.errorbar(bins.confidence, bins.frequency, error, color=colour, marker=marker, capsize=3, label=name)
     axes.set(xlabel="predicted probability of a class", ylabel="how often it was that class", aspect="equal")
     axes.set_title("Reliability on held-out digits")
-    axes.legend(frameon=False, loc="upper left")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-    return path
+    axes.legend(frameon=False, loc="lower right")
+    return figure
 
 
-def main(out: str = "out") -> None:
+# %%
+# Running it
+# ----------
+# ``--out`` names the folder for the picture; ``--show`` shows it in a window.
+
+
+def main(out: str | None = "out") -> None:
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X, y, train_size=900, stratify=y, random_state=0)
     print(f"scikit-learn's digits: {len(X)} training rows, {len(X_new)} test rows, 10 classes\n")
@@ -78,8 +88,18 @@ def main(out: str = "out") -> None:
     for name, model in MODELS.items():
         results[name] = result = measure(model, X, y, X_new, y_new)
         print(f"{name:30s}" + "".join(f"{result[c]:12.4f}" for c in columns[:-1]) + f"{result[columns[-1]]:20.4f}")
-    print(f"\nReliability picture: {draw(results, Path(out) / 'reliability.png').resolve()}")
+    figure = draw(results)
+    if out is None:
+        plt.show()
+    else:
+        path = Path(out) / "reliability.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+        print(f"\nReliability picture: {path.resolve()}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
+    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
+    main(parser.parse_args().out)

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from time import perf_counter
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,8 +24,10 @@ from sklearn.svm import SVC
 
 from kproba import LSPC, BagOfFeatures, PictureDescriptors
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+# %%
+# Painting pictures
+# -----------------
+# Each texture is a function of two coordinates; a picture has a patch of every texture that it is tagged with.
 
 SIDE, STEP, RADIUS = 96, 4, 6
 #: pixels around the middle of a patch that are shown
@@ -123,6 +125,12 @@ def make_pictures(n: int, random: np.random.Generator) -> tuple[list[np.ndarray]
     return [paint_picture(row, random) for row in tags], tags
 
 
+# %%
+# Measuring
+# ---------
+# One fit for all tags, and the area under the ROC curve of each on new pictures.
+
+
 def measure(model, X, tags, X_new, tags_new) -> dict:
     start = perf_counter()
     model.fit(X, tags)
@@ -145,6 +153,12 @@ def print_table(results: dict) -> None:
     print(f"{'seconds to fit':28s}" + "".join(f"{result['seconds']:16.2f}" for result in results.values()))
 
 
+# %%
+# Drawing
+# -------
+# Patches stand for a tag that lie nearest to the word whose share goes most with it.
+
+
 def telling_patches(pictures, descriptors, bag, X, tags, count: int) -> list[list[np.ndarray]]:
     """For every tag, patches nearest to the word whose share goes most with it, each from another picture."""
     nodes = np.arange(RADIUS, SIDE - RADIUS, STEP)
@@ -165,7 +179,7 @@ def patch(picture, row, column):
     return picture[row : row + 2 * AROUND + 1, column : column + 2 * AROUND + 1]
 
 
-def draw(pictures, tags, proba, patches, path: Path) -> Path:
+def draw(pictures, tags, proba, patches):
     figure = plt.figure(figsize=(16, 7.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[3, 1])
     left.suptitle("New pictures and the probabilities of their tags", fontsize=13)
@@ -184,10 +198,7 @@ def draw(pictures, tags, proba, patches, path: Path) -> Path:
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         row[0].set_ylabel(tag, rotation=0, ha="right", va="center", fontsize=10)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
 def draw_bars(ax, own, p) -> None:
@@ -204,8 +215,15 @@ def draw_bars(ax, own, p) -> None:
     ax.tick_params(length=0)
 
 
-def main(out: str = "out", quick: bool = False) -> None:
-    n_train, n_new, n_words = (120, 60, 100) if quick else (400, 200, 500)
+# %%
+# Running it
+# ----------
+# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer pictures
+# and words.
+
+
+def main(out: str | None = "out", quick: bool = False) -> None:
+    n_train, n_new, n_words = (240, 60, 300) if quick else (400, 200, 500)
     start = perf_counter()
     pictures, tags = make_pictures(n_train + n_new, np.random.default_rng(0))
     print(f"{n_train} training pictures, {n_new} new ones, {len(TAGS)} tags, {tags.sum(axis=1).mean():.1f} a picture")
@@ -228,13 +246,20 @@ def main(out: str = "out", quick: bool = False) -> None:
 
     patches = telling_patches(pictures[:n_train], descriptors[:n_train], bag, X, tags, count=4)
     proba = results["LSPC()"]["proba"]
-    path = draw(pictures[n_train:], tags_new, proba, patches, Path(out) / "image_tags.png")
-    print(f"\nPictures with their tags: {path.resolve()}")
+    figure = draw(pictures[n_train:], tags_new, proba, patches)
+    if out is None:
+        plt.show()
+    else:
+        path = Path(out) / "image_tags.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+        print(f"\nPictures with their tags: {path.resolve()}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
+    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
     parser.add_argument("--quick", action="store_true", help="fewer pictures and words, for a test")
     options = parser.parse_args()
     main(options.out, options.quick)

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.fft import dct, idct
 from scipy.signal import stft
@@ -27,8 +27,10 @@ from sklearn.svm import SVC
 from kproba import LSPC, BagOfFeatures
 from kproba.data import real
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+# %%
+# Making sounds
+# -------------
+# Six kinds, each with an echo, in rooms that hum and hiss.
 
 RATE, SECONDS, BANDS, CEPSTRA = 16_000, 1.5, 40, 20
 RIGHT, OTHER = "#0072B2", "#C8C8C8"
@@ -99,6 +101,12 @@ def make_sound(kind: str, random: np.random.Generator) -> np.ndarray:
     return sound / sound.std() + random.uniform(0.4, 3.0) * noise
 
 
+# %%
+# Frames of a sound
+# -----------------
+# A sound is a bag of frames, each described by the shape of its spectrum.
+
+
 def log_mel(sound: np.ndarray) -> np.ndarray:
     """Logarithm of the power in 40 bands that widen as ears hear them, one row a frame of 32 ms."""
     frequency, _, waves = stft(sound, RATE, nperseg=512, noverlap=256)
@@ -130,6 +138,11 @@ def recorded(folder, ten_kinds: bool) -> Sounds:
     return Sounds([frames[i] for i in kept], labels, kinds.tolist(), data.extra["fold"][kept] != 5)
 
 
+# %%
+# Measuring
+# ---------
+
+
 def mean_and_spread(frames: list[np.ndarray]) -> np.ndarray:
     return np.array([np.concatenate([item.mean(axis=0), item.std(axis=0)]) for item in frames])
 
@@ -145,7 +158,12 @@ def measure(name: str, model, X: np.ndarray, sounds: Sounds) -> np.ndarray:
     return proba
 
 
-def draw(sounds: Sounds, proba: np.ndarray, path: Path) -> Path:
+# %%
+# Drawing
+# -------
+
+
+def draw(sounds: Sounds, proba: np.ndarray):
     """Spectrograms, smoothed as the cepstra saw them, each with its most probable kinds."""
     new = np.flatnonzero(~sounds.is_train)
     least_sure = np.argsort(proba.max(axis=1), kind="stable")[:4]
@@ -161,10 +179,7 @@ def draw(sounds: Sounds, proba: np.ndarray, path: Path) -> Path:
     figure.suptitle(
         "What LSPC takes new sounds for: eight at random, and in the last row those it is least sure of", fontsize=13
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
 def draw_bars(ax, sounds: Sounds, p: np.ndarray, own: int) -> None:
@@ -192,7 +207,13 @@ def read_or_make(data_dir, quick: bool) -> Sounds:
     return synthetic(*((120, 90) if quick else (300, 300)), np.random.default_rng(0))
 
 
-def main(out: str = "out", data_dir: str | None = None, quick: bool = False) -> None:
+# %%
+# Running it
+# ----------
+# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer sounds and words.
+
+
+def main(out: str | None = "out", data_dir: str | None = None, quick: bool = False) -> None:
     start = perf_counter()
     sounds = read_or_make(data_dir, quick)
     n_train = int(sounds.is_train.sum())
@@ -210,12 +231,20 @@ def main(out: str = "out", data_dir: str | None = None, quick: bool = False) -> 
     rival = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False)
     measure("bags, calibrated SVC", rival, X, sounds)
     measure("mean and spread of frames, LSPC()", LSPC(random_state=0), mean_and_spread(sounds.frames), sounds)
-    print(f"\nSounds and their probabilities: {draw(sounds, proba, Path(out) / 'sound_events.png').resolve()}")
+    figure = draw(sounds, proba)
+    if out is None:
+        plt.show()
+    else:
+        path = Path(out) / "sound_events.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+        print(f"\nSounds and their probabilities: {path.resolve()}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
+    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
     parser.add_argument("--data-dir", help="folder with esc50_mfcc.npz; without one, sounds are made")
     parser.add_argument("--quick", action="store_true", help="fewer sounds and words, for a test")
     options = parser.parse_args()

@@ -1,5 +1,5 @@
 """Where a gene is cut: strings of DNA
-====================================
+===================================
 
 Between the parts of a gene that count, exons, lie introns, which the cell cuts out. Makes stretches of DNA around the
 beginning of an intron (a donor, …AG|GTAAGT…), around its end (an acceptor, …CCTTTCAG|G…) and around neither, with the
@@ -14,14 +14,15 @@ import argparse
 from pathlib import Path
 from time import perf_counter
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import log_loss
 
 from kproba import LSPC, Spectrum
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+# %%
+# Making stretches of DNA
+# -----------------------
 
 LETTERS = np.array(list("ACGT"))
 KINDS = ("donor", "acceptor", "neither")
@@ -60,6 +61,12 @@ def make(n: int, random: np.random.Generator) -> tuple[list[str], np.ndarray]:
     return [stretch(KINDS[label], random) for label in y], y
 
 
+# %%
+# Measuring
+# ---------
+# A list of strings is given to ``fit`` as it is.
+
+
 def measure(name: str, model: LSPC, X, y, X_new, y_new) -> LSPC:
     start = perf_counter()
     proba = model.fit(X, y).predict_proba(X_new)
@@ -68,12 +75,17 @@ def measure(name: str, model: LSPC, X, y, X_new, y_new) -> LSPC:
     return model
 
 
+# %%
+# Drawing
+# -------
+
+
 def one_letter_changed(text: str) -> list[str]:
     """The text with every letter at every place."""
     return [text[:place] + letter + text[place + 1 :] for place in range(len(text)) for letter in LETTERS]
 
 
-def draw(model: LSPC, X_new, y_new, path: Path) -> Path:
+def draw(model: LSPC, X_new, y_new):
     """Letters of the junctions, and the probability of a donor and of an acceptor after one change."""
     figure, axes = plt.subplots(2, 2, figsize=(15, 6.5), layout="constrained")
     proba = model.predict_proba(X_new)
@@ -83,10 +95,7 @@ def draw(model: LSPC, X_new, y_new, path: Path) -> Path:
         shares.set_title(f"How often each letter stands there: {KINDS[kind]}s", fontsize=11)
         fairly_sure = np.flatnonzero(y_new == kind)[np.argmin(np.abs(proba[y_new == kind, kind] - 0.8))]
         draw_changes(changes, model, X_new[fairly_sure], kind, figure)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
 def draw_letters(ax, texts: np.ndarray) -> None:
@@ -112,7 +121,13 @@ def draw_changes(ax, model: LSPC, text: str, kind: int, figure) -> None:
     figure.colorbar(shown, ax=ax, pad=0.01)
 
 
-def main(out: str = "out", quick: bool = False) -> None:
+# %%
+# Running it
+# ----------
+# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer stretches.
+
+
+def main(out: str | None = "out", quick: bool = False) -> None:
     random = np.random.default_rng(0)
     X, y = make(240 if quick else 1200, random)
     X_new, y_new = make(240 if quick else 1200, random)
@@ -132,12 +147,20 @@ def main(out: str = "out", quick: bool = False) -> None:
     }
     best = min(models.values(), key=lambda model: log_loss(y, model.loo_proba_))  # chosen without the new ones
     print(f"\nLeave-one-out prefers {best.kernel_}.")
-    print(f"Letters and changes: {draw(best, X_new, y_new, Path(out) / 'splice_junctions.png').resolve()}")
+    figure = draw(best, X_new, y_new)
+    if out is None:
+        plt.show()
+    else:
+        path = Path(out) / "splice_junctions.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+        print(f"Letters and changes: {path.resolve()}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
+    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
     parser.add_argument("--quick", action="store_true", help="fewer stretches, for a test")
     options = parser.parse_args()
     main(options.out, options.quick)

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.fft import dct, idct
 from sklearn.calibration import CalibratedClassifierCV
@@ -27,8 +27,10 @@ from sklearn.svm import SVC
 from kproba import LSPC, HiddenMarkovKernel, IndefiniteKernelWarning, SequenceFeatures, Sequences
 from kproba.data import real
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+# %%
+# Making words
+# ------------
+# A word is a path through resonances; speakers differ in the length of their mouths.
 
 BANDS, CEPSTRA = 32, 13
 RIGHT, OTHER = "#0072B2", "#C8C8C8"
@@ -85,6 +87,12 @@ def recorded(folder, most: int) -> Spoken:
     return Spoken(words[kept], data.y[kept], ~is_new[kept])
 
 
+# %%
+# Fitting
+# -------
+# The kernel compares words of any length; the rest is LSPC as ever.
+
+
 def standardised(spoken: Spoken) -> Spoken:
     """Scaled by the frames of the known words once, so that all that follows shares models and distances."""
     known = spoken.words[spoken.is_train].frames
@@ -126,7 +134,12 @@ def by_means(spoken: Spoken) -> np.ndarray:
     return model.predict_proba(X[~spoken.is_train])
 
 
-def draw(raw: Spoken, proba: np.ndarray, distances: np.ndarray, path: Path) -> Path:
+# %%
+# Drawing
+# -------
+
+
+def draw(raw: Spoken, proba: np.ndarray, distances: np.ndarray):
     """Six words with their probabilities, and the distances of all new words to all known ones."""
     figure = plt.figure(figsize=(15, 7.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[1.35, 1])
@@ -142,10 +155,7 @@ def draw(raw: Spoken, proba: np.ndarray, distances: np.ndarray, path: Path) -> P
         draw_bars(bars, proba[row], raw.digits[new[row]])
     left.suptitle("Words of a new speaker: left sure ones, right those LSPC doubts most", fontsize=12)
     draw_distances(right, raw, distances)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return figure
 
 
 def draw_bars(ax, p: np.ndarray, own: int) -> None:
@@ -170,7 +180,13 @@ def draw_distances(figure, spoken: Spoken, distances: np.ndarray) -> None:
     figure.suptitle("How unlikely each word is under the other's model", fontsize=12)
 
 
-def main(out: str = "out", data_dir: str | None = None, quick: bool = False) -> None:
+# %%
+# Running it
+# ----------
+# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer words.
+
+
+def main(out: str | None = "out", data_dir: str | None = None, quick: bool = False) -> None:
     folder = data_dir or os.environ.get(real.DATA_VARIABLE)
     has_data = bool(data_dir) or bool(folder and (Path(folder) / "fsdd_mfcc.npz").is_file())
     raw = (
@@ -199,12 +215,20 @@ def main(out: str = "out", data_dir: str | None = None, quick: bool = False) -> 
     promised = -np.log(known).mean()
     print(f"\nLeave-one-out on the known words, which hears no new speaker, promised a log-loss of {promised:.3f}.")
     distances = model.kernel_.pairs(spoken.words[~spoken.is_train], spoken.words[spoken.is_train])
-    print(f"Words and distances: {draw(raw, proba, distances, Path(out) / 'spoken_digits.png').resolve()}")
+    figure = draw(raw, proba, distances)
+    if out is None:
+        plt.show()
+    else:
+        path = Path(out) / "spoken_digits.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+        print(f"Words and distances: {path.resolve()}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
+    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
     parser.add_argument("--data-dir", help="folder with fsdd_mfcc.npz; without one, words are made")
     parser.add_argument("--quick", action="store_true", help="fewer words, for a test")
     options = parser.parse_args()

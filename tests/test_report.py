@@ -666,6 +666,12 @@ class TestDisplays:
         with pytest.raises(ValueError, match="compared no candidates"):
             displays.SearchMapDisplay.from_estimator(LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, y))
 
+    def test_widths_are_written_out(self):
+        X, y = load_iris(return_X_y=True)
+        model = LSPC(kernel="gaussian", width=[1.5, 107.0], ridge=[0.01, 0.1]).fit(X, y)
+        (ax,) = displays.SearchMapDisplay.from_estimator(model).axes_
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["1.5", "110"]
+
     def test_without_matplotlib(self, three, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(ImportError, match=r"kproba\[plot\]"):

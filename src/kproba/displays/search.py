@@ -52,7 +52,7 @@ class SearchMapDisplay:
         ax.set(xscale="log", yscale="log", xlabel="width", ylabel="ridge")
         widths = np.unique(panel.width)
         some = widths[:: -(-len(widths) // 4)]
-        ax.set_xticks(some, [f"{width:.2g}" for width in some])
+        ax.set_xticks(some, [np.format_float_positional(width, 2, fractional=False, trim="-") for width in some])
         ax.set_xticks([], minor=True)
         self.figure_.colorbar(shown, ax=ax, label="leave-one-out loss")
 

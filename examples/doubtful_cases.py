@@ -1,0 +1,81 @@
+"""
+Doubtful cases go to somebody else
+==================================
+
+A classifier that reads digits need not read all of them. :class:`kproba.RejectOption` keeps as many as it can promise
+to read with few errors and leaves the others undecided. Its threshold comes from leave-one-out: nothing is held out,
+nothing is fitted twice.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from kproba import LSPC, RejectOption
+from kproba.displays import RiskCoverageDisplay
+
+X, y = load_digits(return_X_y=True)
+X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
+
+clf = RejectOption(LSPC(random_state=0), max_error=0.01, confidence=0.95).fit(X, y)
+
+# %%
+# ``coverage_`` says beforehand what share will be kept.
+
+found, rejected = clf.predict(X_new), clf.rejects(X_new)
+wrong = found != y_new
+print(f"threshold {clf.threshold_:.3f}, share kept: foretold {clf.coverage_:.3f}, found {(~rejected).mean():.3f}")
+print(
+    f"error of all {(clf.estimator_.predict(X_new) != y_new).mean():.4f}, of those kept {wrong[~rejected].mean():.4f}"
+)
+
+# %%
+# Error against the share kept
+# ----------------------------
+# From the surest digit on the left to all on the right. The dashed line is what was promised, the dotted one the
+# share that is kept. Bands reach up to the bound of each threshold on its own, with a confidence of 95 %.
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
+RiskCoverageDisplay.from_estimator(clf, ax=axes[0], name="training rows, leave-one-out")
+RiskCoverageDisplay.from_estimator(clf, X_new, y_new, ax=axes[1], name="new rows")
+for ax in axes:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="upper left")
+axes[1].set_ylabel("")
+plt.show()
+
+# %%
+# What was left undecided
+# -----------------------
+# The 18 new digits that it doubts most. Below each are its plausible labels: ``predict_set`` gives sets that hold the
+# truth of 99 % of new rows. The true label is in brackets.
+
+sets = clf.predict_set(X_new, coverage=0.99)
+doubted = np.argsort(clf.predict_proba(X_new).max(axis=1))[:18]
+
+figure, axes = plt.subplots(3, 6, figsize=(9, 5.6), layout="constrained")
+for ax, row in zip(axes.ravel(), doubted):
+    ax.imshow(X_new[row].reshape(8, 8), cmap="gray_r", interpolation="nearest")
+    ax.set(xticks=[], yticks=[])
+    plausible = " ".join(str(label) for label in clf.classes_[sets[row]])
+    ax.set_xlabel(f"{plausible}  ({y_new[row]})")
+    ax.spines[:].set_color("#0072B2" if sets[row, y_new[row]] else "#D55E00")
+    ax.spines[:].set_linewidth(2)
+figure.suptitle("Blue: the truth is in the set; red: it is not")
+plt.show()
+
+# %%
+# Sets of the kept and of the rejected
+# ------------------------------------
+# A row that is kept has few plausible labels. A rejected one may have a single label too: the threshold keeps a
+# stricter promise than the sets do.
+
+sizes, kept_sizes = sets.sum(axis=1), sets[~rejected].sum(axis=1)
+inside = sets[np.arange(len(y_new)), y_new].mean()
+print(f"sets hold the truth of {inside:.3f} of the new digits and {sizes.mean():.2f} labels on average")
+for size in range(1, sizes.max() + 1):
+    kept, left = (kept_sizes == size).sum(), (sizes[rejected] == size).sum()
+    print(f"{size} plausible label{'s' if size > 1 else ' '}: {kept:5d} kept, {left:4d} rejected")
+
+# sphinx_gallery_thumbnail_number = 2
