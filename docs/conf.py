@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "reset_argv": "gallery.arguments",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "parallel": 2,
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1_000_000,  # how long examples take is in benchmarks/results

@@ -3,8 +3,8 @@ Far from all data
 =================
 
 What should a classifier say of a row that resembles nothing it has seen? A model with kernels can say that it does not
-know: far from all data the probabilities of :class:`kproba.LSPC` go back to the class shares of the training set. Some
-other models are surest there.
+know: far from all data the probabilities of :class:`kproba.LSPC` go back towards the class shares of the training set,
+and all the way with ``scaling="standard"``. Some other models are surest there.
 """
 
 import matplotlib.pyplot as plt
