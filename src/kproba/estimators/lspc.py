@@ -9,7 +9,7 @@ import numpy as np
 from ..basis import Basis
 from ..data.items import Items
 from ..data.rows import Rows
-from ..kernels import Kernel
+from ..kernels import Kernel, as_kernels
 from ..least_squares import ClassSimilarity, LeastSquares
 from ..links import CALIBRATED, fit_link
 from ..missing_tags import least_squares
@@ -189,6 +189,18 @@ class LSPC(SearchedClassifier):
     @property
     def _penalises_by_kernel(self) -> bool:
         return self._is_rkhs()
+
+    @property
+    def _makes_squares(self) -> bool:
+        """Not by stochastic gradients, nor where conjugate gradients take over, nor of centres that classes own."""
+        gradients = self.solver in ("cg", "sgd") or (
+            self.solver == "auto"
+            and self.centers == "all"
+            and self._is_rkhs()
+            and self.class_similarity is None
+            and as_kernels(self.kernel)[0].is_definite
+        )
+        return super()._makes_squares and not gradients
 
     def _judge(self, rows: Rows):
         return loss_for_link(self.link, rows)
