@@ -60,8 +60,8 @@ class SearchedClassifier(StreamedClassifier):
 
     @property
     def _makes_squares(self) -> bool:
-        """Whether a solution takes a matrix of all centres by all centres."""
-        return not isinstance(self.centers, str) or self.centers != "class"
+        """Whether a solution takes a matrix of all centres by all centres, whose number is known beforehand."""
+        return isinstance(self.centers, str | Integral) and self.centers != "class"
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         raise NotImplementedError
@@ -292,7 +292,7 @@ class SearchedClassifier(StreamedClassifier):
             )
         if not isinstance(self.centers, str | Integral | tuple) and not isinstance(rows.X, Items):
             check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
-        if self._makes_squares and self.device_ is None and isinstance(self.centers, str | Integral):
+        if self._makes_squares and self.device_ is None:
             refuse_more_than_memory(round(self._density(rows.n_distinct) * rows.n_distinct))
 
 

@@ -192,15 +192,11 @@ class LSPC(SearchedClassifier):
 
     @property
     def _makes_squares(self) -> bool:
-        """Not by stochastic gradients, nor where conjugate gradients take over, nor of centres that classes own."""
-        gradients = self.solver in ("cg", "sgd") or (
-            self.solver == "auto"
-            and self.centers == "all"
-            and self._is_rkhs()
-            and self.class_similarity is None
-            and as_kernels(self.kernel)[0].is_definite
-        )
-        return super()._makes_squares and not gradients
+        """Gradients do not, stochastic or conjugate; the latter take over where very many rows are all centres."""
+        all_rows = isinstance(self.centers, str) and self.centers == "all"
+        is_dual = all_rows and self._is_rkhs() and self.class_similarity is None
+        takes_over = self.solver == "auto" and is_dual and as_kernels(self.kernel)[0].is_definite
+        return super()._makes_squares and self.solver not in ("cg", "sgd") and not takes_over
 
     def _judge(self, rows: Rows):
         return loss_for_link(self.link, rows)
