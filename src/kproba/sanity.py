@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .basis import sample_rows
 from .data.items import Items
 from .data.rows import Rows
 from .exceptions import FewRowsWarning, UnitsWarning
@@ -25,7 +24,7 @@ from .selection import TimesMedian, median_width
 from .wording import listing, warn
 
 #: Rows that are looked at, and rows that they are met with.
-SOME_ROWS, OTHER_ROWS = 200, 2000
+SOME_ROWS, OTHER_ROWS = 200, 1000
 #: A column has all of a distance if it has this share of its square.
 DOMINANT = 0.99
 #: Kernel values nearer than this to 0, or to 1, tell no rows apart.
@@ -51,18 +50,23 @@ def warn_of_few_rows(rows: Rows, classes: np.ndarray) -> None:
 
 def warn_of_units(rows: Rows, kernels: Sequence[Kernel], width, is_scaled: bool, names, seed: int) -> None:
     """Warn of rows, as the kernels see them, whose units or those of a given width leave next to nothing to see."""
-    if isinstance(rows.X, Items) or rows.n_distinct < 2:
+    if isinstance(rows.X, Items):
         return
     if not is_scaled and all(isinstance(kernel, Radial) for kernel in kernels):
-        _warn_of_one_column(rows, names, seed)
+        _warn_of_one_column(rows, names)
     is_given = not isinstance(width, str | TimesMedian)
     tried = width_candidates(kernels, width, rows, seed) if is_given else kernels
     if all(isinstance(kernel, Radial | OfDivergence) and kernel.width is not None for kernel in tried):
         _warn_of_width(rows, tried, is_scaled, seed)
 
 
-def _warn_of_one_column(rows: Rows, names, seed: int) -> None:
-    column, share, n_others = widest_column(rows.X[sample_rows(rows, SOME_ROWS, seed)])
+def _some(rows: Rows, size: int) -> np.ndarray:
+    """Which rows have the smallest keys: these are hashes, so that it is a random sample, and takes no time."""
+    return np.argpartition(rows.keys, size)[:size] if len(rows) > size else np.arange(len(rows))
+
+
+def _warn_of_one_column(rows: Rows, names) -> None:
+    column, share, n_others = widest_column(rows.X[_some(rows, SOME_ROWS)])
     if n_others and share > DOMINANT:
         others = "column that varies" if n_others == 1 else f"{n_others} columns that vary"
         warn(
@@ -81,13 +85,11 @@ def widest_column(X) -> tuple[int, float, int]:
 
     >>> import numpy as np
     >>> widest_column(np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 0.0], [3.0, 3.0]]))
-    (1, 0.5, 1)
+    (1, 0.75, 1)
     """
     X = X.astype(np.float64)
-    places = np.arange(X.shape[0])
-    # a sample is in the order of its classes: every row with its neighbour there, and with one of another class
-    pairs = [X - X[np.roll(places, shift)] for shift in (1, len(places) // 2)]
-    squares: Any = sparse.vstack(pairs).power(2).tocsc() if sparse.issparse(X) else np.square(np.vstack(pairs))
+    difference = X - X[np.roll(np.arange(X.shape[0]), 1)]  # every row and the one before it
+    squares: Any = difference.power(2).tocsc() if sparse.issparse(X) else np.square(difference)
     of_columns, of_pairs = (np.asarray(squares.sum(axis=axis)).ravel() for axis in (0, 1))
     widest = int(of_columns.argmax())
     own = (squares[:, [widest]].toarray() if sparse.issparse(X) else squares[:, [widest]]).ravel()
@@ -99,8 +101,10 @@ def widest_column(X) -> tuple[int, float, int]:
 
 
 def _warn_of_width(rows: Rows, kernels: Sequence[Kernel], is_scaled: bool, seed: int) -> None:
-    some, others = (sample_rows(rows, size, seed) for size in (SOME_ROWS, OTHER_ROWS))
+    some, others = (_some(rows, size) for size in (SOME_ROWS, OTHER_ROWS))
     apart = rows.keys[some][:, None] != rows.keys[others]
+    if not apart.any():
+        return
     values = [kernel(rows.X[some], rows.X[others])[apart] for kernel in kernels]
     if all(each.max() < NOTHING for each in values):
         found = f"below {NOTHING:g}: to the model no row is like another"
