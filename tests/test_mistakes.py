@@ -24,6 +24,7 @@ from kproba import (
     KernelLogisticRegression,
     RejectOption,
     SurfaceKernelClassifier,
+    TargetWarning,
     UnitsWarning,
     conformal_sets,
 )
@@ -261,6 +262,25 @@ def test_too_few_rows_for_sets(options, words):
     with pytest.warns(FewRowsWarning, match=words):
         found = conformal_sets(known, [0, 0, 1], [[0.95, 0.05]], **options)
     assert found[0, 1]
+
+
+# --- one-hot targets
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array], ids=["array", "frame", "sparse"])
+def test_exclusive_classes_as_columns(make, form):
+    with pytest.warns(TargetWarning, match=r"its 2 columns are taken for tags.*argmax\(axis=1\)"):
+        model = make(kernel="gaussian", width=1.0).fit(X, form(np.eye(2, dtype=int)[Y]))
+    assert model.predict(X).shape == (60, 2)
+
+
+def test_tags_are_tags():
+    """Some row has none or two, says not all, or there are so few rows that chance may have done it."""
+    tags = np.eye(2)[Y]
+    for k, value in ((0, [0, 0]), (1, [1, 1]), (2, [np.nan, 1])):
+        LSPC(width=1.0, ridge=0.1).fit(X, np.vstack([tags[:k], [value], tags[k + 1 :]]))
+    LSPC(width=1.0, ridge=0.1).fit(X[:15], tags[:15])
 
 
 # --- units

@@ -16,6 +16,7 @@ from .exceptions import (
     ModelFileError,
     ModelFileWarning,
     NothingKeptWarning,
+    TargetWarning,
     UnitsWarning,
 )
 from .kernels import (
@@ -72,6 +73,7 @@ __all__ = [
     "Sequences",
     "Spectrum",
     "SurfaceKernelClassifier",
+    "TargetWarning",
     "TimesMedian",
     "UnitsWarning",
     "conformal_sets",

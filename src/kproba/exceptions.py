@@ -39,5 +39,9 @@ class NothingKeptWarning(KprobaWarning):
     """No threshold keeps the promised error; the message says what was found and what to do."""
 
 
+class TargetWarning(KprobaWarning):
+    """y is of a form that can be fitted but is hardly meant; the message says what it was taken for."""
+
+
 class UnitsWarning(KprobaWarning):
     """Columns or a width are in units that leave the kernel next to nothing to see; the message says which."""

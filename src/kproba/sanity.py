@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .data.items import Items
 from .data.rows import Rows
-from .exceptions import FewRowsWarning, UnitsWarning
+from .exceptions import FewRowsWarning, TargetWarning, UnitsWarning
 from .kernels import Kernel
 from .kernels.radial import OfDivergence, Radial
 from .search import width_candidates
@@ -29,6 +29,8 @@ SOME_ROWS, OTHER_ROWS = 200, 1000
 DOMINANT = 0.99
 #: Kernel values nearer than this to 0, or to 1, tell no rows apart.
 NOTHING = 1e-6
+#: Tags of fewer rows than this may exclude each other by chance.
+FEW_TAGGED = 20
 #: Where Linux says how much memory a container may have.
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -45,6 +47,17 @@ def warn_of_few_rows(rows: Rows, classes: np.ndarray) -> None:
             "calibrated and no choice of parameters is based on it. Give more rows of it, join it with another class, "
             "or leave it out.",
             FewRowsWarning,
+        )
+
+
+def warn_of_one_hot(rows: Rows) -> None:
+    """Warn of tags of which every row has exactly one: exclusive classes, most likely, as other libraries want them."""
+    if len(rows) >= FEW_TAGGED and (rows.labels.sum(axis=1) == 1.0).all():  # a missing tag is NaN, which is not one
+        warn(
+            f"y has a single 1 in every row: its {rows.n_classes} columns are taken for tags that do not exclude each "
+            "other, and predict gives a matrix. For exclusive classes give y.argmax(axis=1), or y.idxmax(axis=1) of a "
+            "frame.",
+            TargetWarning,
         )
 
 

@@ -28,7 +28,7 @@ from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.mended import Mended
 from ..links import NAMES as LINKS
 from ..links import in_blocks
-from ..sanity import warn_of_few_rows, warn_of_units
+from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
 from ..scaling import fit_scaling
 from ..wording import did_you_mean
 
@@ -77,6 +77,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)
+            warn_of_one_hot(rows)
         elif len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
         else:
