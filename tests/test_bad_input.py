@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,16 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, Laplacian, Polynomial, TimesMedian
+from kproba import (
+    LSPC,
+    FewRowsWarning,
+    Gaussian,
+    ImportVectorMachine,
+    KernelLogisticRegression,
+    Laplacian,
+    Polynomial,
+    TimesMedian,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -368,7 +378,9 @@ class TestAccepted:
     def test_a_class_with_a_single_row(self, centers, selection):
         y = Y.copy()
         y[7] = 9
-        model = LSPC(centers=centers, selection=selection, folds=2, random_state=0).fit(X, y)
+        model = LSPC(centers=centers, selection=selection, folds=2, random_state=0)
+        with pytest.warns(FewRowsWarning, match="single row of the class 9"):
+            model.fit(X, y)
         np.testing.assert_array_equal(model.classes_, [0, 1, 9])
         is_sound(model.predict_proba(X), 40, 3)
 
@@ -378,7 +390,9 @@ class TestAccepted:
         y = np.arange(n) % 1000
         inputs = np.column_stack([np.cos(y), np.sin(y), y / 500]) + 0.001 * rng.normal(size=(n, 3))
         options = {"kernel": "gaussian", "width": 0.1, "ridge": 1e-4, "link": link, "random_state": 0}
-        model = LSPC(centers=200, **options).fit(inputs, y)
+        model = LSPC(centers=200, **options)
+        with pytest.warns(FewRowsWarning, match="999 classes") if n == 1001 else nullcontext():
+            model.fit(inputs, y)
         proba = model.predict_proba(inputs[:50])
         is_sound(proba, 50, 1000)
         np.testing.assert_array_equal(model.predict(inputs[:50]), model.classes_[proba.argmax(axis=1)])

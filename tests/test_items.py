@@ -503,8 +503,10 @@ class TestSpectrum:
     def test_bad_items(self):
         with pytest.raises(TypeError, match="entry 1 is a float"):
             LSPC(kernel=Spectrum()).fit(["a", 1.5], [0, 1])
+        with pytest.warns(kproba.FewRowsWarning, match="2 classes"):
+            model = LSPC(kernel=Spectrum(), width=1.0, ridge=0.1).fit(["a", "b"], [0, 1])
         with pytest.raises(TypeError, match="X is a str"):
-            LSPC(kernel=Spectrum(), width=1.0, ridge=0.1).fit(["a", "b"], [0, 1]).predict("a")
+            model.predict("a")
 
 
 class TestHistograms:

@@ -30,6 +30,7 @@ from sklearn.svm import SVC
 from kproba import (
     LSPC,
     BagOfFeatures,
+    FewRowsWarning,
     Gaussian,
     ImportVectorMachine,
     Intersection,
@@ -236,7 +237,9 @@ class TestClasses:
 
     def test_ties_go_to_the_first(self):
         X = np.array([[0.0], [1.0], [2.0]])
-        clf = LSPC(kernel="gaussian", width=1.0, ridge=1e-3, link="clip", scaling=None).fit(X, ["c", "a", "b"])
+        clf = LSPC(kernel="gaussian", width=1.0, ridge=1e-3, link="clip", scaling=None)
+        with pytest.warns(FewRowsWarning, match="3 classes"):
+            clf.fit(X, ["c", "a", "b"])
         (label,) = assert_agrees(clf, np.array([[1e9]]))  # all scores are zero there
         assert label == "a"
 

@@ -69,7 +69,7 @@ def test_the_sample_meets_every_link_with_every_centre_mode():
     assert {m.kernel for m in models} == {"auto", *KERNELS}
 
 
-@pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
+@pytest.mark.filterwarnings("ignore::kproba.ConditionWarning", "ignore::kproba.FewRowsWarning")
 @pytest.mark.parametrize("number", PROBLEMS)
 def test_predict_is_the_argmax_of_probabilities(number):
     X, y, rng = random_problem(number)
@@ -95,7 +95,7 @@ def test_predict_is_the_argmax_of_probabilities(number):
         check_probabilities(loo, len(X), len(model.classes_))
 
 
-@pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
+@pytest.mark.filterwarnings("ignore::kproba.ConditionWarning", "ignore::kproba.FewRowsWarning")
 @pytest.mark.parametrize("number", range(8))
 def test_float32(number):
     X, y, rng = random_problem(number)
@@ -108,7 +108,7 @@ def test_float32(number):
     np.testing.assert_array_equal(model.predict(points), model.classes_[proba.argmax(axis=1)])
 
 
-@pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
+@pytest.mark.filterwarnings("ignore::kproba.ConditionWarning", "ignore::kproba.FewRowsWarning")
 @pytest.mark.parametrize("number", range(6))
 def test_rows_do_not_depend_on_their_company(number):
     X, y, rng = random_problem(number)

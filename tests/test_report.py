@@ -28,7 +28,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from kproba import LSPC, ImportVectorMachine, Spectrum, SurfaceKernelClassifier, displays, write_report
+from kproba import (
+    LSPC,
+    FewRowsWarning,
+    ImportVectorMachine,
+    Spectrum,
+    SurfaceKernelClassifier,
+    TargetWarning,
+    displays,
+    write_report,
+)
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
 from kproba.report.facts import collect, scores_of
@@ -247,7 +256,9 @@ class TestRivals:
     def test_classes_of_one_row_have_no_folds(self):
         X, y = load_iris(return_X_y=True)
         X, y = np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, 3)
-        facts = collect(LSPC(random_state=0).fit(X, y), X, y, on="leave-one-out")
+        with pytest.warns(FewRowsWarning, match="class 3"):
+            model = LSPC(random_state=0).fit(X, y)
+        facts = collect(model, X, y, on="leave-one-out")
         assert any("fewer than two rows" in note for note in facts.notes)
 
 
@@ -581,7 +592,8 @@ class TestErrors:
     def test_tags(self):
         X, y = load_iris(return_X_y=True)
         tags = (y[:, None] == np.arange(3)).astype(int)
-        model = LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, tags)
+        with pytest.warns(TargetWarning, match="3 columns"):
+            model = LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, tags)
         with pytest.raises(ValueError, match="tag_report"):
             collect(model, X, tags)
 

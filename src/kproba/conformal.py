@@ -7,6 +7,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from .estimators._base import check_choice, check_fraction
+from .exceptions import FewRowsWarning
+from .wording import warn
 
 #: Scores of a label: how far its probability is from one, or the probability of all labels down to it.
 SCORES = ("lac", "aps")
@@ -94,11 +96,26 @@ def sets_from_codes(
     own = _scores(known, method, random)[np.arange(len(codes)), codes]
     parts = [own[codes == c] for c in range(known.shape[1])] if by_class else [own]
     most = np.array([_quantile(part, coverage) for part in parts])
+    _warn_of_few_rows(parts, most, coverage)
     found = _scores(new, method, random) <= most
     if not allow_empty:
         empty = np.flatnonzero(~found.any(axis=1))
         found[empty, new[empty].argmax(axis=1)] = True
     return found
+
+
+def _warn_of_few_rows(parts: list[np.ndarray], most: np.ndarray, coverage: float) -> None:
+    """Warn where a label is in every set because no score of so few rows could keep it out."""
+    few = [len(part) for part, quantile in zip(parts, most) if np.isinf(quantile)]
+    if few:
+        least, which = int(np.ceil(coverage / (1.0 - coverage) - 1e-9)), "every label"
+        if len(parts) > 1:
+            which = f"the labels of {len(few)} classes" if len(few) > 1 else "the label of one class"
+        warn(
+            f"coverage={coverage:g} takes {least} calibration rows{' of every class' if len(parts) > 1 else ''}, and "
+            f"there are {min(few)}: {which} will be in every set. Give more rows, or ask for less coverage.",
+            FewRowsWarning,
+        )
 
 
 def label_codes(y, labels: np.ndarray) -> np.ndarray:

@@ -19,6 +19,10 @@ class DegenerateModelWarning(KprobaWarning):
     """A small model of a row could not be fitted; the message says what stands in for it."""
 
 
+class FewRowsWarning(KprobaWarning):
+    """A class, or a set of calibration rows, has too few rows for what is asked; the message says what follows."""
+
+
 class IndefiniteKernelWarning(KprobaWarning):
     """A kernel matrix had negative eigenvalues, which were set to zero; the message says how much that was."""
 
@@ -33,3 +37,11 @@ class ModelFileError(ValueError):
 
 class NothingKeptWarning(KprobaWarning):
     """No threshold keeps the promised error; the message says what was found and what to do."""
+
+
+class TargetWarning(KprobaWarning):
+    """y is of a form that can be fitted but is hardly meant; the message says what it was taken for."""
+
+
+class UnitsWarning(KprobaWarning):
+    """Columns or a width are in units that leave the kernel next to nothing to see; the message says which."""

@@ -9,6 +9,8 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from ..wording import did_you_mean
+
 
 def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     """Classes and labels: ``(classes, codes)``, or ``(tags, 0/1 matrix)`` for a multi-label y.
@@ -26,16 +28,36 @@ def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     tags = getattr(y, "columns", None)
     if sparse.issparse(y):
         y = y.toarray()
+    _refuse_lists_of_tags(y)
     if _may_have_missing_tags(values := np.asarray(y)):
         return _encode_missing_tags(values, tags)
     _refuse_missing(y)
+    _refuse_mixed_labels(y)
     check_classification_targets(y)
     if type_of_target(y, input_name="y") == "multilabel-indicator":
         return _encode_tags(np.asarray(y), tags)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs at least 2 classes.")
+        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least 2 classes.")
     return classes, codes.ravel()
+
+
+def _refuse_lists_of_tags(y) -> None:
+    """Several labels a row are a matrix here; scikit-learn's helper makes it."""
+    if isinstance(y, list | tuple) and len({len(each) for each in y if isinstance(each, list | tuple | set)}) > 1:
+        raise ValueError(
+            "y is a list of lists of different lengths; the tags of rows are a matrix of 0 and 1, which "
+            "MultiLabelBinarizer().fit_transform(y) makes of them."
+        )
+
+
+def _refuse_mixed_labels(y) -> None:
+    """Labels that have no order among themselves, say words and numbers."""
+    values = np.asarray(y)
+    kinds = {str if isinstance(v, str) else type(v) for v in values.ravel()} if values.dtype.kind == "O" else set()
+    if len(kinds) > 1 and str in kinds:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(f"y mixes labels of different types ({names}); make them alike, say all of them strings.")
 
 
 def _encode_tags(y, tags):
@@ -162,6 +184,7 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
 
 def _balanced(class_weight, labels, weight, c: int) -> np.ndarray:
     if class_weight != "balanced":
-        raise ValueError(f"class_weight={class_weight!r} is not known; use None, 'balanced' or a dict.")
+        hint = did_you_mean(class_weight, ["balanced"])
+        raise ValueError(f"class_weight={class_weight!r} is not known{hint}; use None, 'balanced' or a dict.")
     mass = np.bincount(labels, weight, c)
     return weight.sum() / (np.count_nonzero(mass) * np.where(mass > 0, mass, np.inf))

@@ -95,7 +95,7 @@ class Look:
         if named is not None:
             labels = np.union1d(labels, np.asarray(named))
         if len(labels) < 2:
-            raise ValueError(f"y has one class only ({labels[0]!r}); a classifier needs at least 2 classes.")
+            raise ValueError(f"y has one class only ({labels.tolist()[0]!r}); a classifier needs at least 2 classes.")
         return labels
 
     def rows(self, classes: np.ndarray, class_weight) -> tuple[Rows, np.ndarray]:

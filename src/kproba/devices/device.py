@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -52,7 +53,7 @@ def _is_same(wanted: str, found: Device) -> bool:
 def _named(wanted) -> Device:
     """A device of PyTorch that a user named."""
     name = str(wanted)
-    if not name.startswith("cuda"):
+    if not re.fullmatch(r"cuda(:\d+)?", name):
         raise ValueError(f"device={wanted!r} is not known; use None, 'cpu', 'cuda' or 'cuda:<number>'.")
     try:
         torch = import_module("torch")

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
+from ..data.columns import explained, refuse_times
 from ..data.dask import is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
@@ -27,7 +28,9 @@ from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.mended import Mended
 from ..links import NAMES as LINKS
 from ..links import in_blocks
+from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
 from ..scaling import fit_scaling
+from ..wording import did_you_mean
 
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
@@ -74,8 +77,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)
+            warn_of_one_hot(rows)
         elif len(np.unique(rows.labels)) < 2:
             raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
+        else:
+            warn_of_few_rows(rows, self.classes_)
         return rows, place
 
     def _check_inputs(self, X, reset: bool):
@@ -105,15 +111,26 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _read_table(self, X, reset: bool):
         """X as a matrix of floats, dense or CSR."""
         types, least = [np.float64, np.float32], 1 if reset else 0
+        refuse_times(X, type(self).__name__)
         try:
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
         except (ValueError, TypeError) as error:
-            if not isinstance(X, list | tuple) or is_table(X):
+            if (better := self._explained(error, X)) is error:
                 raise
-            raise type(error)(
+            raise better from error
+
+    def _explained(self, error: Exception, X) -> Exception:
+        """What scikit-learn says of X, with what to do about it where that is known."""
+        if isinstance(X, list | tuple) and not is_table(X):
+            return type(error)(
                 f"{error} X is a list of other things than rows of numbers, which needs a kernel that compares them: "
                 "kernel='hidden-markov' for sequences, 'spectrum' for strings and sets, or a function of two lists."
-            ) from error
+            )
+        if self._is_precomputed and " features as input" in str(error):
+            return ValueError(
+                f"{error} kernel='precomputed': a row of X has the kernel values of a new row and every training row."
+            )
+        return explained(error, X, type(self).__name__)
 
     def _read_items(self, X, reset: bool) -> Items | None:
         """X as rows that are no vectors, where the kernel compares such; None for a table."""
@@ -149,6 +166,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
                 f"scaling={self.scaling!r}: the {kernels[0].name} kernel takes its rows as they are; use scaling=None."
             )
         return None
+
+    def _check_units(self, scaled: Rows, kernels: Sequence[Kernel], scaling, seed: int) -> None:
+        """Warn of columns or a given width that leave the kernels next to nothing to see of scaled rows."""
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_units(scaled, kernels, self.width, scaling is not None, names, seed)
 
     def _given_centers(self, scaling):
         """Points that the user gave as ``centers``, as the basis takes them: scaled like the rows."""
@@ -283,7 +305,8 @@ def _with_small_indices(X):
 def check_choice(name: str, value, known) -> None:
     """Refuse a value that is not among the known ones, and list them."""
     if not any(value is k or (isinstance(value, str) and value == k) for k in known):
-        raise ValueError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, known))}.")
+        hint = did_you_mean(value, known)
+        raise ValueError(f"{name}={value!r} is not known{hint}; use one of {', '.join(map(repr, known))}.")
 
 
 def check_fraction(name: str, value) -> None:
@@ -308,7 +331,7 @@ def check_positive(name: str, value, words) -> None:
     allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
     if isinstance(value, str):
         if value not in words:
-            raise ValueError(f"{name}={value!r} is not known; {allowed}")
+            raise ValueError(f"{name}={value!r} is not known{did_you_mean(value, words)}; {allowed}")
         return
     try:
         numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))

@@ -14,9 +14,11 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..progress import Progress
+from ..sanity import refuse_more_than_memory
 from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, telling_tags, width_candidates
 from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
+from ..wording import did_you_mean
 from ._base import (
     check_choice,
     check_given_centers,
@@ -56,6 +58,11 @@ class SearchedClassifier(StreamedClassifier):
         """Whether the link is fitted on leave-one-out scores."""
         return False
 
+    @property
+    def _makes_squares(self) -> bool:
+        """Whether a solution takes a matrix of all centres by all centres, whose number is known beforehand."""
+        return isinstance(self.centers, str | Integral) and self.centers != "class"
+
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         raise NotImplementedError
 
@@ -87,6 +94,7 @@ class SearchedClassifier(StreamedClassifier):
         scaling = self._fit_scaling(rows, kernels)
         scaled = scaled_rows(rows, scaling)
         kernels = [kernel.prepared(scaled.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
+        self._check_units(scaled, kernels, scaling, seed)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             density = self._density(rows.n_distinct if everything is None else n_rows)
             search = Search(
@@ -284,6 +292,8 @@ class SearchedClassifier(StreamedClassifier):
             )
         if not isinstance(self.centers, str | Integral | tuple) and not isinstance(rows.X, Items):
             check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
+        if self._makes_squares and self.device_ is None:
+            refuse_more_than_memory(round(self._density(rows.n_distinct) * rows.n_distinct))
 
 
 def _plain_basis(kernel: Kernel, centers: Centers, workers: int) -> Basis:
@@ -303,7 +313,8 @@ def _check_center_mode(centers) -> None:
     known = "'auto', 'all', 'class', ('class', number), a whole number, or an array of points"
     if isinstance(centers, str):
         if centers not in ("auto", "all", "class"):
-            raise ValueError(f"centers={centers!r} is not known; use {known}.")
+            hint = did_you_mean(centers, ("auto", "all", "class"))
+            raise ValueError(f"centers={centers!r} is not known{hint}; use {known}.")
     elif (
         centers is None
         or isinstance(centers, bool)

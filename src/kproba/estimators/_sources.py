@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..all_rows import AllRows
 from ..checkpoint import Checkpoint
+from ..data.columns import refuse_text, refuse_times
 from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
@@ -87,7 +88,13 @@ class SourceClassifier(KernelClassifier):
             )
         if isinstance(X, Iterator):
             raise TypeError(f"X is a {type(X).__name__}, which gives its rows only once; use partial_fit for batches.")
+        if type(X).__module__.startswith("torch.utils.data"):
+            raise TypeError(
+                f"X is a {type(X).__name__} of PyTorch; give the tensor of all rows, or every batch to partial_fit."
+            )
         if is_dask(X):
+            for refuse in (refuse_times, refuse_text):
+                refuse(X, type(self).__name__)
             return DaskSource(X, y, sample_weight)
         if is_tensor(X):
             return self._tensor_source(X, y, sample_weight) if self._is_large(X) else None

@@ -243,6 +243,7 @@ class ImportVectorMachine(SourceClassifier):
         given = None if self._tuning is None else Tuning(self._exact_rows(self._read_tuning(self._tuning, rows)))
         scaled, total = self._exact_rows(rows), (everything or rows).total_weight
         kernels = [kernel.prepared(scaled.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
+        self._check_units(scaled, kernels, self.scaling_, seed)
         # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
         with one_blas_thread(), Progress(self.verbose, title=type(self).__name__) as progress:
             kernel, path = self._choose(kernels, scaled, total, given, seed, progress)
@@ -437,9 +438,11 @@ class ImportVectorMachine(SourceClassifier):
         """The numbers of the tuning set's classes: all that there are, and no others."""
         unknown, absent = np.setdiff1d(classes, self.classes_), np.setdiff1d(self.classes_, classes)
         if len(unknown):
-            raise ValueError(f"tuning: y has the class {unknown[0]!r}, which the training y does not have.")
+            raise ValueError(f"tuning: y has the class {unknown.tolist()[0]!r}, which the training y does not have.")
         if len(absent):
-            raise ValueError(f"tuning: y has no row of class {absent[0]!r}; every class needs a row to tune by.")
+            raise ValueError(
+                f"tuning: y has no row of class {absent.tolist()[0]!r}; every class needs a row to tune by."
+            )
         return np.searchsorted(self.classes_, classes)
 
     def _check_parameters(self) -> list[Kernel]:

@@ -9,7 +9,7 @@ import numpy as np
 from ..basis import Basis
 from ..data.items import Items
 from ..data.rows import Rows
-from ..kernels import Kernel
+from ..kernels import Kernel, as_kernels
 from ..least_squares import ClassSimilarity, LeastSquares
 from ..links import CALIBRATED, fit_link
 from ..missing_tags import least_squares
@@ -190,6 +190,14 @@ class LSPC(SearchedClassifier):
     @property
     def _penalises_by_kernel(self) -> bool:
         return self._is_rkhs()
+
+    @property
+    def _makes_squares(self) -> bool:
+        """Gradients do not, stochastic or conjugate; the latter take over where very many rows are all centres."""
+        all_rows = isinstance(self.centers, str) and self.centers == "all"
+        is_dual = all_rows and self._is_rkhs() and self.class_similarity is None
+        takes_over = self.solver == "auto" and is_dual and as_kernels(self.kernel)[0].is_definite
+        return super()._makes_squares and self.solver not in ("cg", "sgd") and not takes_over
 
     def _judge(self, rows: Rows):
         return loss_for_link(self.link, rows)

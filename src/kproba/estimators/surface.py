@@ -185,6 +185,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
             scaled = scaled_rows(rows, scaling)
             few = subsample(scaled, SEARCH_ROWS, seed)
             kernels = [kernel.prepared(few.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
+            self._check_units(few, kernels, scaling, seed)
             kernel, self.scaling_ = self._choose(kernels, few, scaling, n_rows, record, progress, seed)
             if self.scaling_ is not scaling:
                 scaled = scaled_rows(rows, self.scaling_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..wording import did_you_mean
 from .alignment import GlobalAlignment
 from .base import Kernel
 from .dot import Linear, Polynomial
@@ -61,7 +62,8 @@ def as_kernels(kernel) -> list[Kernel]:
             return [_NAMED[kernel]]
         known = ", ".join(repr(name) for name in ["auto", *_NAMED])
         raise ValueError(
-            f"kernel={kernel!r} is not known. Known kernels: {known}; or give a callable or a Kernel object."
+            f"kernel={kernel!r} is not known{did_you_mean(kernel, _NAMED)}. Known kernels: {known}; or give a callable "
+            "or a Kernel object."
         )
     if isinstance(kernel, Kernel):
         return [kernel]

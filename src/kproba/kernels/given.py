@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from ..data.items import Items, as_items, is_table
 from .base import Kernel, n_rows, symmetrised
@@ -61,11 +62,12 @@ class FromCallable(Kernel):
 
     def __call__(self, X, Z, workers: int = 1):
         expected = (n_rows(X), n_rows(Z))
-        values = np.asarray(self.function(*(list(part) if isinstance(part, Items) else part for part in (X, Z))))
+        found = self.function(*(list(part) if isinstance(part, Items) else part for part in (X, Z)))
+        values = found.toarray() if sparse.issparse(found) else np.asarray(found)
         if values.shape != expected:
             raise ValueError(
                 f"kernel: the callable returned shape {values.shape} for {expected[0]} rows and {expected[1]} "
-                f"centres; it must return shape {expected}."
+                f"centres; it must return shape {expected}: it is called with all rows and all centres, not with pairs."
             )
         if values.dtype.kind not in "fiub":
             raise TypeError(f"kernel: the callable returned {values.dtype} values; it must return real numbers.")

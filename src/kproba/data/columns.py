@@ -1,0 +1,90 @@
+"""Why a table is no matrix of finite numbers: which of its columns, what they hold, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..wording import listing
+
+ENCODE = (
+    "encode such columns before, say by make_pipeline(skrub.TableVectorizer(), {}()), which takes all kinds of them "
+    "(pip install 'kproba[tables]'), or by OneHotEncoder of scikit-learn."
+)
+FILL = "fill such values before, say by make_pipeline(SimpleImputer(), {}()), or drop their rows."
+
+
+def refuse_times(X, estimator: str) -> None:
+    """Refuse dates and durations: NumPy takes a table of them alone for counts of some unit of time."""
+    _refuse_types(X, estimator, _is_time, "dates or durations")
+
+
+def refuse_text(X, estimator: str) -> None:
+    """Refuse columns of a Dask frame whose type says that they are text: no row need be computed for that."""
+    _refuse_types(X, estimator, lambda dtype: getattr(dtype, "name", "") in ("string", "str", "category"), "text")
+
+
+def _refuse_types(X, estimator: str, is_refused: Callable[[Any], bool], what: str) -> None:
+    dtypes = list(getattr(X, "dtypes", [])) or [getattr(X, "dtype", None)]
+    found = [j for j, dtype in enumerate(dtypes) if is_refused(dtype)]
+    if found:
+        names = _names(X) or list(range(len(dtypes)))
+        raise TypeError(f"X holds {what} in {_the_columns([names[j] for j in found])}; {ENCODE.format(estimator)}")
+
+
+def _is_time(dtype) -> bool:
+    if hasattr(dtype, "is_temporal"):  # of Polars
+        return bool(dtype.is_temporal())
+    return getattr(dtype, "kind", "") in ("m", "M")
+
+
+def explained(error: Exception, X, estimator: str) -> Exception:
+    """The error that scikit-learn raised for X, with the columns that are to blame and what to do about them."""
+    kind, message = TypeError if isinstance(error, TypeError) else ValueError, str(error).partition("\n")[0].rstrip(".")
+    if message.startswith("Input X contains"):
+        where = [name for name, values in _columns(X) if not _is_finite(values)]
+        return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {FILL.format(estimator)}")
+    wrong = [name for name, values in _columns(X) if not _are_numbers(values)]
+    return (
+        kind(f"{message}. X has values that are no numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")
+        if wrong
+        else error
+    )
+
+
+def _the_columns(names: Iterable) -> str:
+    names = list(names)
+    return f"the column{'s' if len(names) > 1 else ''} {listing(names)}"
+
+
+def _names(X) -> list | None:
+    """Names of the columns of a frame, or of a table of Arrow."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return None if names is None else list(names)
+
+
+def _columns(X) -> Iterator[tuple[Any, np.ndarray]]:
+    """Name or number, and values, of each column of a frame or a matrix; none of anything else."""
+    names = _names(X)
+    if names is not None:
+        at = X.iloc.__getitem__ if hasattr(X, "iloc") else None
+        yield from ((name, np.asarray(X[name] if at is None else at((slice(None), j)))) for j, name in enumerate(names))
+    elif not sparse.issparse(X) and np.ndim(X) == 2:
+        yield from enumerate(np.asarray(X).T)
+
+
+def _are_numbers(values: np.ndarray) -> bool:
+    if values.dtype.kind == "c":
+        return True
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_finite(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values.astype(np.float64)).all()) if _are_numbers(values) else True
