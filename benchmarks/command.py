@@ -1,7 +1,7 @@
 """What ``kproba fit`` and ``kproba predict`` are worth on files, beside what ``kproba compare`` knows -> command.json.
 
-Real tables as CSV files with their categories as words: the command fits two thirds of the rows in a process of its own,
-with no option but the target, and predicts the others. The rivals get the same two files.
+Real tables as CSV files with their categories as words: the command fits two thirds of the rows in a process of its
+own, with no option but the target, and predicts the others. The rivals get the same two files.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MOST_ROWS = 1500
 #: Electricity has a row for every half hour from here on.
 FIRST_HALF_HOUR = "1996-05-07"
 PROTOCOL = (
-    f"At most {MOST_ROWS} rows of a set, stratified: two thirds to fit, one third to score. Categories are words; where "
-    "a set has no names for them, c0, c1 and so on. Covertype's 0/1 columns are two columns of words again, and "
-    "electricity's date, day and half hour are one timestamp. Everybody has the default settings and both cores; CatBoost "
-    "takes the words as they are, the others what skrub makes of them. fit_seconds of the command are those it reports: "
-    "reading the file, choosing everything, fitting."
+    f"At most {MOST_ROWS} rows of a set, stratified: two thirds to fit, one third to score. Categories are words; "
+    "where a set has no names for them, c0, c1 and so on. Covertype's 0/1 columns are two columns of words again, and "
+    "electricity's date, day and half hour are one timestamp. Everybody has the default settings and all cores; "
+    "CatBoost takes the words as they are, the others what skrub makes of them. fit_seconds of the command are those "
+    "it reports: reading the file, choosing everything, fitting."
 )
 
 
