@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 
@@ -111,6 +112,7 @@ def kproba(folder: Path, *words: str) -> str:
 
 
 def by_rival(fit: Callable, folder: Path, y: np.ndarray) -> dict:
+    """The measures of a rival on the same files, in this process."""
     read = (_frames.split_target(_frames.read(str(folder / name)), TARGET, name) for name in ("train.csv", "new.csv"))
     (X, y_train, _), (X_new, _, _) = read
     with warnings.catch_warnings():
@@ -120,57 +122,74 @@ def by_rival(fit: Callable, folder: Path, y: np.ndarray) -> dict:
     return compare.measures(y, proba, np.unique(y)) | {"fit_seconds": seconds}
 
 
-def run_split(frame: pd.DataFrame, seed: int, rivals: dict[str, Callable]) -> tuple[dict, dict[str, dict]]:
+def contenders() -> dict[str, Callable]:
+    """Name -> a function (folder, classes of its new rows) that gives the measures; the command comes first."""
+    rivals = {name: partial(by_rival, fit) for name, fit in compare.contenders(0).items() if name != OURS}
+    return {OURS: by_command} | rivals
+
+
+def run_split(frame: pd.DataFrame, seed: int, methods: dict[str, Callable]) -> tuple[dict, dict[str, dict]]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         about = write_split(frame, seed, folder)
         _, y, _ = _frames.split_target(_frames.read(str(folder / "new.csv")), TARGET, "new.csv")
-        cells = {OURS: by_command(folder, y)}
-        return about, cells | {name: by_rival(fit, folder, y) for name, fit in rivals.items()}
+        return about, {name: measured(folder, y) for name, measured in methods.items()}
 
 
-def summary(cells: dict, sets: dict, methods: list[str]) -> dict:
-    """Means of every set, ranks over the sets, and in how many splits the command's log-loss is below a rival's."""
-    splits = {name: sorted({key.split("/")[1] for key in cells if key.startswith(f"{name}/")}) for name in sets}
+def summary(cells: dict, methods: list[str]) -> dict:
+    """Means of every set, ranks over the sets, and in how many splits the command's log-loss is below a rival's.
+
+    Only splits that all methods have finished count.
+    """
+    every = sorted({tuple(key.split("/")[:2]) for key in cells})
+    every = [(name, seed) for name, seed in every if all(f"{name}/{seed}/{m}" in cells for m in methods)]
+    sets = sorted({name for name, _ in every})
 
     def of(name: str, method: str, key: str) -> list[float]:
-        return [cells[f"{name}/{split}/{method}"][key] for split in splits[name]]
+        return [cells[f"{n}/{seed}/{method}"][key] for n, seed in every if n == name]
 
     keys = ("log_loss", "error")
     means = {name: {m: {key: mean(of(name, m, key)) for key in keys} for m in methods} for name in sets}
     ranks = np.mean([rankdata([means[name][m]["log_loss"] for m in methods]) for name in sets], axis=0)
-    pairs = {
-        m: {name: list(zip(of(name, OURS, "log_loss"), of(name, m, "log_loss"))) for name in sets} for m in methods
-    }
+
+    def wins(method: str, name: str) -> int:
+        return sum(a < b for a, b in zip(of(name, OURS, "log_loss"), of(name, method, "log_loss")))
+
     return {
         "means": means,
         "mean_rank": dict(zip(methods, ranks)),
-        "splits": sum(map(len, splits.values())),
-        "wins": {m: {name: sum(a < b for a, b in pairs[m][name]) for name in sets} for m in methods if m != OURS},
+        "splits": len(every),
+        "wins": {m: {name: wins(m, name) for name in sets} for m in methods if m != OURS},
         "median_fit_seconds": {m: median(s for name in sets for s in of(name, m, "fit_seconds")) for m in methods},
     }
 
 
-def main(argv=None) -> None:
+def options(argv):
     parser = results.parser(__doc__)
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET")
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument(
-        "--rivals", nargs="+", metavar="NAME", help="as kproba compare calls them; default: all there are"
-    )
-    args = parser.parse_args(argv)
-    rivals = {name: fit for name, fit in compare.contenders(0).items() if name != OURS}
-    rivals = {name: fit for name, fit in rivals.items() if name in (args.rivals or rivals)}
-    payload: dict = {"protocol": PROTOCOL, "sets": {}, "cells": {}}
+    help_only = "forget what these did and run them alone; names as in kproba compare"
+    parser.add_argument("--only", nargs="+", choices=contenders(), metavar="NAME", help=help_only)
+    return parser.parse_args(argv)
+
+
+def main(argv=None) -> None:
+    """What the file holds is kept, so that a run can be interrupted and started again."""
+    args = options(argv)
+    payload = results.read("command", args.out) or {"sets": {}, "cells": {}}
+    payload |= {"protocol": PROTOCOL}
+    kept = {key: cell for key, cell in payload["cells"].items() if key.split("/")[2] not in (args.only or ())}
+    methods = {name: measured for name, measured in contenders().items() if name in (args.only or contenders())}
     for name in args.sets:
         frame = frame_of(load(name, args.data_dir))
         for seed in range(args.splits):
-            payload["sets"][name], found = run_split(frame, seed, rivals)
-            payload["cells"] |= {f"{name}/{seed}/{method}": cell for method, cell in found.items()}
+            todo = {each: measured for each, measured in methods.items() if f"{name}/{seed}/{each}" not in kept}
+            payload["sets"][name], found = run_split(frame, seed, todo)
+            kept |= {f"{name}/{seed}/{method}": cell for method, cell in found.items()}
+            ran = [each for each in contenders() if any(key.endswith(f"/{each}") for key in kept)]
+            results.write("command", payload | {"cells": kept, "summary": summary(kept, ran)}, args.out)
             losses = ", ".join(f"{method} {cell['log_loss']:.4f}" for method, cell in found.items())
             print(f"{name}, split {seed}: {losses}", file=sys.stderr, flush=True)
-        payload["summary"] = summary(payload["cells"], payload["sets"], [OURS, *rivals])
-        results.write("command", payload, args.out)
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ SMALL_RUNS = {
     "surface_centers": ["--sets", "pima", "--centers", "5", "20", "--seeds", "1"],
     "family": ["--sets", "pima", "letter", "--repeats", "1"],
     "reject": ["--sets", "pima", "--splits", "2"],
-    "command": ["--sets", "pima", "--splits", "1", "--rivals", "logistic regression"],
+    "command": ["--sets", "pima", "--splits", "1", "--only", "kproba LSPC", "logistic regression"],
 }
 
 
