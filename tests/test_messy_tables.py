@@ -94,6 +94,12 @@ def test_column_may_be_called_self(tmp_path):
     assert cli.main(["compare", str(tmp_path / "train.csv"), "--target", "y", "--folds", "2", *only]) == 0
 
 
+def test_semicolons_are_told_of(tiny, tmp_path, capsys):
+    (tmp_path / "euro.csv").write_text("a;y\n" + "1,5;p\n2,5;q\n" * 5)
+    assert cli.main(["fit", "euro.csv", "--target", "y"]) == cli.BAD_INPUT
+    assert "it has 'a;y'. Its fields seem to be set off by semicolons" in capsys.readouterr().err
+
+
 def test_model_that_was_not_fitted(tiny, capsys):
     assert cli.main(["predict", "train.csv"]) == cli.BAD_INPUT
     assert "model.kproba: there is no such file; kproba fit writes it" in capsys.readouterr().err

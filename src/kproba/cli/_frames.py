@@ -94,7 +94,8 @@ def chunks(path: str, given: str | None = None) -> Iterator:
 def split_target(frame, target: str, path: str):
     """The columns and the labels; rows without a label are left out, and how many these were."""
     if target not in frame.columns:
-        raise ValueError(f"{path}: there is no column {target!r} for --target; it has {listing(frame.columns)}.")
+        found = f"it has {listing(frame.columns)}.{_semicolons(frame)}"
+        raise ValueError(f"{path}: there is no column {target!r} for --target; {found}")
     known = frame[target].notna()
     frame = frame[known]
     if not len(frame):
@@ -105,6 +106,13 @@ def split_target(frame, target: str, path: str):
     if str(labels.dtype) == "category" or labels.dtype.kind not in "iufb":
         labels = labels.astype(str)
     return frame.drop(columns=target), labels.to_numpy(), int((~known).sum())
+
+
+def _semicolons(frame) -> str:
+    """What to say of a file whose header was not taken apart."""
+    if len(frame.columns) > 1 or ";" not in frame.columns[0]:
+        return ""
+    return " Its fields seem to be set off by semicolons; write it with commas, or with tabs as a .tsv file."
 
 
 def listing(names, most: int = 12) -> str:
