@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
-from kproba import cli
+from kproba import ModelFileError, cli, load, save
 from kproba.cli._numbers import WrittenNumbers
 from messy import TABLES
 
@@ -67,6 +67,15 @@ def test_new_rows_that_are_no_numbers_are_missing():
     assert list(found["b"]) == ["1", "2", "3"]
     assert list(given["a"]) == ["3,5", "none", "2.5.1"]  # the user's frame stays as it is
     assert list(step.transform(pd.DataFrame({"a": [7, 8], "b": ["1", "2"]}))["a"]) == [7, 8]
+
+
+def test_odd_decimal_marks_are_in_no_model_file(tmp_path):
+    step = WrittenNumbers().fit(pd.DataFrame({"a": ["1,5", "2,5"]}))
+    save(step, tmp_path / "step.kproba")
+    assert load(tmp_path / "step.kproba").styles_ == {"a": ","}
+    step.styles_ = {"a": "]|."}
+    with pytest.raises(ModelFileError, match="styles_ names no decimal mark"):
+        save(step, tmp_path / "odd.kproba")
 
 
 @pytest.fixture
