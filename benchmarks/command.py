@@ -158,7 +158,7 @@ def summary(cells: dict, methods: list[str]) -> dict:
     return {
         "means": means,
         "mean_rank": dict(zip(methods, ranks)),
-        "splits": len(every),
+        "splits": {name: len(of(name, OURS, "log_loss")) for name in sets},
         "wins": {m: {name: wins(m, name) for name in sets} for m in methods if m != OURS},
         "median_fit_seconds": {m: median(s for name in sets for s in of(name, m, "fit_seconds")) for m in methods},
     }

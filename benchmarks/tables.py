@@ -576,8 +576,8 @@ def command(payload: dict) -> str:
     for name, cells in found["means"].items():
         best = min(cell["log_loss"] for cell in cells.values())
         texts = [f"{_loss(cells[m]['log_loss'], best)} ({100 * cells[m]['error']:.1f} %)" for m in methods]
-        rows.append([f"{name} ({payload['sets'][name]['train']})", *texts])
-    wins = {m: f"{sum(by_set.values())} of {found['splits']}" for m, by_set in found["wins"].items()}
+        rows.append([f"{name} ({payload['sets'][name]['train']:,} rows, {found['splits'][name]} splits)", *texts])
+    wins = {m: f"{sum(by_set.values())} of {sum(found['splits'].values())}" for m, by_set in found["wins"].items()}
     rows += [
         ["**mean rank**", *(f"{found['mean_rank'][m]:.2f}" for m in methods)],
         ["**splits in which the command's log-loss is below**", *(wins.get(m, "") for m in methods)],
@@ -589,7 +589,9 @@ def command(payload: dict) -> str:
 def first_minutes(payload: dict) -> str:
     """What was measured beside what it may be at most."""
     imports, most = payload["imports"], payload["limits"]
-    rows = [["`kproba demo`, s", _seconds(payload["demo"]["median_seconds"]), f"{most['demo_seconds']:.0f}"]]
+    demo = payload["demo"]
+    rows = [["`kproba demo`, seconds", _seconds(demo["median_seconds"]), f"{most['demo_seconds']:.0f}"]]
+    rows += [["`kproba demo`, CPU seconds", _seconds(demo["mean_cpu_seconds"]), ""]]
     for kind, word in (("wall", "seconds"), ("cpu", "CPU seconds")):
         ours, theirs = (imports["seconds"][module][kind] for module in ("kproba", "sklearn"))
         rows += [
