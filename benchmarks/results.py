@@ -17,7 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-LIBRARIES = ("kproba", "numpy", "scipy", "scikit-learn", "lightgbm", "catboost", "pandas", "pyarrow", "dask", "mapie")
+LIBRARIES = (
+    *("kproba", "numpy", "scipy", "scikit-learn"),
+    *("lightgbm", "catboost", "pandas", "skrub", "pyarrow", "dask", "mapie"),
+)
 
 
 def write(name: str, payload: dict, folder: Path | str = RESULTS, stamped: dict | None = None) -> Path:

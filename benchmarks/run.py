@@ -37,6 +37,8 @@ MODULES = {
     "sequences": "sequences",
     "examples": "examples",
     "reject": "reject",
+    "command": "command",
+    "first_minutes": "first_minutes",
 }
 
 

@@ -29,6 +29,7 @@ PAGES = (
     "docs/tags.md",
     "docs/deployment.md",
     "docs/reject.md",
+    "docs/command.md",
 )
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
@@ -570,6 +571,39 @@ def examples(payload: dict) -> str:
     return markdown(["`python examples/…`", "seconds"], [[f"`{name}.py`", _seconds(s)] for name, s in names.items()])
 
 
+def command(payload: dict) -> str:
+    """One row a set: mean log-loss and error of everybody, the lowest log-loss in bold; then ranks, wins and times."""
+    found, rows = payload["summary"], []
+    methods = list(found["mean_rank"])
+    for name, cells in found["means"].items():
+        best = min(cell["log_loss"] for cell in cells.values())
+        texts = [f"{_loss(cells[m]['log_loss'], best)} ({100 * cells[m]['error']:.1f} %)" for m in methods]
+        rows.append([f"{name} ({payload['sets'][name]['train']:,} rows, {found['splits'][name]} splits)", *texts])
+    wins = {m: f"{sum(by_set.values())} of {sum(found['splits'].values())}" for m, by_set in found["wins"].items()}
+    rows += [
+        ["**mean rank**", *(f"{found['mean_rank'][m]:.2f}" for m in methods)],
+        ["**splits in which the command's log-loss is below**", *(wins.get(m, "") for m in methods)],
+        ["**median fit, s**", *(_seconds(found["median_fit_seconds"][m]) for m in methods)],
+    ]
+    return markdown(["log-loss and error (training rows)", "`kproba fit`", *methods[1:]], rows)
+
+
+def first_minutes(payload: dict) -> str:
+    """What was measured beside what it may be at most."""
+    imports, most = payload["imports"], payload["limits"]
+    demo = payload["demo"]
+    rows = [["`kproba demo`, seconds", _seconds(demo["median_seconds"]), f"{most['demo_seconds']:.0f}"]]
+    rows += [["`kproba demo`, CPU seconds", _seconds(demo["mean_cpu_seconds"]), ""]]
+    for kind, word in (("wall", "seconds"), ("cpu", "CPU seconds")):
+        ours, theirs = (imports["seconds"][module][kind] for module in ("kproba", "sklearn"))
+        rows += [
+            [f"`import kproba`, {word}", f"{ours:.2f}", ""],
+            [f"`import sklearn`, {word}", f"{theirs:.2f}", ""],
+            ["the first over the second", f"{imports['ratios'][kind]:.2f}", f"{most['import_ratio']:.1f}"],
+        ]
+    return markdown(["", "measured", "at most"], rows)
+
+
 def reject(payload: dict) -> str:
     """One row a set and a way to calibrate."""
     rows = []
@@ -614,6 +648,8 @@ def reject_simulated(payload: dict) -> str:
 
 
 TABLES = (
+    command,
+    first_minutes,
     reject,
     reject_simulated,
     examples,

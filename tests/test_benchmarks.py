@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from importlib import import_module
 from itertools import islice
@@ -10,14 +12,27 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import all_centers, interruptions, many_rows, results, rivals, scaling, tables, tables_quality
+from benchmarks import (
+    all_centers,
+    command,
+    first_minutes,
+    interruptions,
+    many_rows,
+    results,
+    rivals,
+    scaling,
+    tables,
+    tables_quality,
+)
 from benchmarks.rivals import eigenpro, falkon
 
 from kproba import open_rows
+from kproba.data.real import RealSet
 from kproba.kernels import Laplacian
 
 MODULES = (
@@ -178,6 +193,7 @@ SMALL_RUNS = {
     "surface_centers": ["--sets", "pima", "--centers", "5", "20", "--seeds", "1"],
     "family": ["--sets", "pima", "letter", "--repeats", "1"],
     "reject": ["--sets", "pima", "--splits", "2"],
+    "command": ["--sets", "pima", "--splits", "1", "--only", "kproba LSPC", "logistic regression"],
 }
 
 
@@ -250,6 +266,49 @@ def test_rivals_after_their_papers_solve_what_they_should():
     Phi, K = kernel(X, centers), kernel.gram(centers)
     expected = np.linalg.solve(Phi.T @ Phi + 1.5 * K, Phi.T @ Y)
     assert np.abs(Phi @ (coef - expected)).max() < 1e-3
+
+
+def test_command_gets_words_dates_and_gaps():
+    names = np.array(["size", "date", "day", "period"])
+    X, flags = np.array([[1.0, 0, 0, 0], [np.nan, 0, 0, 0.5], [2.0, 0, 0, 1]]), np.array([True, False, False, False])
+    extra = {"categories": np.array(["small|big", "", "", ""])}
+    frame = command.frame_of(RealSet("electricity", X, np.array(list("aba")), names, None, flags, extra))
+    assert list(frame["size"].fillna("")) == ["big", "", "c2"]
+    assert list(frame["time"]) == ["1996-05-07 00:00", "1996-05-07 00:30", "1996-05-07 01:00"]
+    assert list(frame.columns) == ["size", "time", "class"]
+    soil = pd.DataFrame(
+        {"Wilderness_Area1": [1, 0], "Wilderness_Area2": [0, 1], "Soil_Type1": [0, 1], "Soil_Type2": [1, 0]}
+    )
+    assert command.with_soil_in_words(soil).to_numpy().tolist() == [
+        ["Wilderness_Area1", "Soil_Type2"],
+        ["Wilderness_Area2", "Soil_Type1"],
+    ]
+
+
+def test_first_minutes_of_this_interpreter(tmp_path):
+    """What a fresh environment is measured by, on the one that is there."""
+    payload = {
+        "demo": {"median_seconds": 2.0, "mean_cpu_seconds": 3.0},
+        "limits": {"demo_seconds": 30.0, "import_ratio": 1.5},
+    }
+    payload |= {"imports": first_minutes.imports(Path(sys.executable), 1, ("json", "sklearn"))}
+    times = payload["imports"]["seconds"]
+    assert payload["imports"]["ratios"]["wall"] == times["json"]["wall"] / times["sklearn"]["wall"] < 1
+    times["kproba"] = times["json"]
+    results.write("first_minutes", payload, tmp_path)
+    assert "| `kproba demo`, seconds | 2.00 | 30 |" in tables.render(
+        "<!-- table: first_minutes -->\n<!-- /table -->", tmp_path
+    )
+
+
+def test_guard_lets_nobody_out(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(first_minutes.GUARD)
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    for reach in ("socket.create_connection(('127.0.0.1', 9))", "socket.getaddrinfo('localhost', 9)"):
+        found = subprocess.run(
+            [sys.executable, "-c", f"import socket; {reach}"], env=env, capture_output=True, text=True
+        )
+        assert "there is no network here" in found.stderr
 
 
 def test_page_has_every_table():

@@ -240,6 +240,16 @@ class TestAround:
         assert proba.dtype == np.float32
         np.testing.assert_allclose(proba, model(tol=1e-4).fit(X, y).predict_proba(X), atol=1e-2)
 
+    @pytest.mark.parametrize("width", [6.0, 20.0])
+    def test_small_ridge_does_not_fit_the_rounding_errors_of_float32(self, width):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 3)).astype(np.float32)
+        y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+        options = {"kernel": "gaussian", "width": width, "ridge": [1e-8, 1e-3], "random_state": 0}
+        low, high = (KernelLogisticRegression(**options).fit(X.astype(dtype), y) for dtype in (np.float32, np.float64))
+        assert low.ridge_ == high.ridge_
+        np.testing.assert_allclose(low.loo_proba_, high.loo_proba_, atol=1e-3)
+
     def test_separable_classes(self):
         X = np.vstack([np.zeros((20, 2)), np.full((20, 2), 9.0)]) + np.random.default_rng(0).normal(size=(40, 2))
         y = np.repeat(["a", "b"], 20)

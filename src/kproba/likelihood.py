@@ -113,7 +113,7 @@ class Design:
         features = np.empty((len(self.rows), self.n_columns))
         features[:, -1] = 1.0
         for batch in self.basis.batches(self.rows):
-            features[batch.where, :-1] = self.basis(batch.X)
+            features[batch.where, :-1] = self.basis(_in_double(batch.X))
         return features
 
 
@@ -369,6 +369,11 @@ class Likelihood:
         gradient = objective.gradient(zero)
         direction = -objective.preconditioner(zero).solve(gradient)
         return search_ray(objective, zero, direction, -float(np.vdot(gradient, direction)))
+
+
+def _in_double(X):
+    """Rows in float64: features that are rounded otherwise than K let a small ridge fit the rounding errors."""
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
 
 
 def warn_not_converged(steps: str, ridge: float) -> None:

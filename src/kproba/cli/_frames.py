@@ -25,6 +25,8 @@ KINDS = {
 FORMATS = ("csv", "tsv", "parquet", "arrow", "excel")
 #: Files that are larger are read chunk by chunk, which takes columns of numbers.
 LARGE_BYTES = 1 << 30
+#: How CSV files are read: what pandas takes for missing is, and "?", with spaces before it or not.
+CSV: dict[str, Any] = {"na_values": ["?"], "skipinitialspace": True}
 #: Rows of a CSV file that are predicted at a time.
 CHUNK_ROWS = 50_000
 
@@ -80,7 +82,7 @@ def chunks(path: str, given: str | None = None) -> Iterator:
     if path != "-" and kind_of(path, given) in ("csv", "tsv") and os.path.isfile(path):
         separator = "\t" if kind_of(path, given) == "tsv" else ","
         try:
-            for frame in _pandas().read_csv(path, sep=separator, chunksize=CHUNK_ROWS):
+            for frame in _pandas().read_csv(path, sep=separator, chunksize=CHUNK_ROWS, **CSV):
                 frame.columns = frame.columns.map(str)
                 yield frame
         except ValueError as error:
@@ -92,7 +94,8 @@ def chunks(path: str, given: str | None = None) -> Iterator:
 def split_target(frame, target: str, path: str):
     """The columns and the labels; rows without a label are left out, and how many these were."""
     if target not in frame.columns:
-        raise ValueError(f"{path}: there is no column {target!r} for --target; it has {listing(frame.columns)}.")
+        found = f"it has {listing(frame.columns)}.{_semicolons(frame)}"
+        raise ValueError(f"{path}: there is no column {target!r} for --target; {found}")
     known = frame[target].notna()
     frame = frame[known]
     if not len(frame):
@@ -103,6 +106,13 @@ def split_target(frame, target: str, path: str):
     if str(labels.dtype) == "category" or labels.dtype.kind not in "iufb":
         labels = labels.astype(str)
     return frame.drop(columns=target), labels.to_numpy(), int((~known).sum())
+
+
+def _semicolons(frame) -> str:
+    """What to say of a file whose header was not taken apart."""
+    if len(frame.columns) > 1 or ";" not in frame.columns[0]:
+        return ""
+    return " Its fields seem to be set off by semicolons; write it with commas, or with tabs as a .tsv file."
 
 
 def listing(names, most: int = 12) -> str:
@@ -136,9 +146,13 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
+def _read_csv(pandas, file, separator: str):
+    return pandas.read_csv(file, sep=separator, compression="infer" if isinstance(file, str) else None, **CSV)
+
+
 _READERS = {
-    "csv": lambda pandas, file: pandas.read_csv(file, compression="infer" if isinstance(file, str) else None),
-    "tsv": lambda pandas, file: pandas.read_csv(file, sep="\t", compression="infer" if isinstance(file, str) else None),
+    "csv": lambda pandas, file: _read_csv(pandas, file, ","),
+    "tsv": lambda pandas, file: _read_csv(pandas, file, "\t"),
     "parquet": lambda pandas, file: pandas.read_parquet(file),
     "arrow": lambda pandas, file: pandas.read_feather(file),
     "excel": lambda pandas, file: pandas.read_excel(file),

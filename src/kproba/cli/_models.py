@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from ._frames import listing
+from ._numbers import WrittenNumbers
 
 ESTIMATORS = {
     "lspc": LSPC,
@@ -18,6 +20,11 @@ ESTIMATORS = {
     "ivm": ImportVectorMachine,
     "surface": SurfaceKernelClassifier,
 }
+
+
+def add_model(command, what: str) -> None:
+    """The option that names the file of the model: the same everywhere, so that it can be left out everywhere."""
+    command.add_argument("--model", default="model.kproba", help=f"{what} (default: %(default)s)")
 
 
 class TableModel(BaseEstimator):
@@ -46,7 +53,9 @@ class TableModel(BaseEstimator):
         return frame[self.columns]
 
     def predict_proba(self, frame, path: str) -> np.ndarray:
-        return self.pipeline.predict_proba(self.inputs(frame, path))
+        """Rows that sum to one in double precision, whatever the columns were reckoned in."""
+        proba = np.asarray(self.pipeline.predict_proba(self.inputs(frame, path)), dtype=np.float64)
+        return proba / proba.sum(axis=1, keepdims=True)
 
 
 def vectorizer():
@@ -57,7 +66,7 @@ def vectorizer():
         raise ImportError("Tables of mixed columns need skrub: pip install 'kproba[tables]'") from error
     text = skrub.StringEncoder(random_state=0)  # the same file gives the same model
     table = skrub.TableVectorizer(high_cardinality=text, drop_if_constant=True)
-    return make_pipeline(table, SimpleImputer(strategy="median", add_indicator=True))
+    return make_pipeline(WrittenNumbers(), table, SimpleImputer(strategy="median", add_indicator=True))
 
 
 def for_tables(classifier):
@@ -69,7 +78,7 @@ def for_tables(classifier):
 def kinds_of(pipeline) -> dict[str, int]:
     """How many columns were read as numbers, categories, dates and text."""
     words = {"numeric": "numbers", "datetime": "dates", "low_cardinality": "categories", "high_cardinality": "text"}
-    found = pipeline[0].kind_to_columns_
+    found = pipeline["tablevectorizer"].kind_to_columns_
     return {word: len(found[kind]) for kind, word in words.items() if found.get(kind)}
 
 
@@ -77,6 +86,8 @@ def load(path: str) -> TableModel:
     """The model in a file; one that Python saved alone knows its columns if it was fitted on a frame."""
     from .. import load as load_model
 
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"{path}: there is no such file; kproba fit writes it, and --model names another one.")
     model = load_model(path)
     if isinstance(model, TableModel):
         return model

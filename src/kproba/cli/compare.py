@@ -99,7 +99,10 @@ class _CatBoost:
         return self
 
     def _read(self, X):
-        return X.assign(**{name: X[name].astype(object).where(X[name].notna(), "").astype(str) for name in self.words})
+        X = X.copy(deep=False)
+        for name in self.words:
+            X[name] = X[name].astype(object).where(X[name].notna(), "").astype(str)
+        return X
 
     def predict_proba(self, X) -> np.ndarray:
         return self.model.predict_proba(self._read(X))

@@ -27,7 +27,7 @@ NAME = "fit"
 def add_options(command) -> None:
     _frames.add_data(command, "training table")
     command.add_argument("--target", required=True, help="column of the classes")
-    command.add_argument("--model", default="model.kproba", help="file to keep the model in (default: %(default)s)")
+    _models.add_model(command, "file to keep the model in")
     command.add_argument("--weight", help="column of weights")
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     command.add_argument("--estimator", choices=sorted(_models.ESTIMATORS), default="lspc", help="default: %(default)s")

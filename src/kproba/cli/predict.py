@@ -23,7 +23,7 @@ NAME = "predict"
 
 def add_options(command) -> None:
     _frames.add_data(command, "table of new rows")
-    command.add_argument("--model", required=True, help="file that kproba fit wrote")
+    _models.add_model(command, "file that kproba fit wrote")
     command.add_argument("--out", default="-", help=".csv, .parquet, .arrow or .xlsx file (default: standard output)")
     command.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of the data to keep in front")
     command.add_argument(

@@ -18,7 +18,7 @@ NAME = "report"
 
 def add_options(command) -> None:
     _frames.add_data(command, "table with the classes that the page is about")
-    command.add_argument("--model", required=True, help="file that kproba fit wrote")
+    _models.add_model(command, "file that kproba fit wrote")
     command.add_argument("--target", help="column of the classes, if it is not named as in the training table")
     command.add_argument(
         "--train", help="training table, for the base rates and a logistic regression beside the model"

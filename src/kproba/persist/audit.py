@@ -533,6 +533,12 @@ def _check_each_column(transformer: Any) -> None:
     _need(fits, transformer, "transformers_ has no transformer for some column")
 
 
+def _check_written_numbers(reader: Any) -> None:
+    styles = vars(reader).get("styles_", {})
+    fits = isinstance(styles, dict) and all(isinstance(name, str) for name in styles)
+    _need(fits and set(styles.values()) <= {".", ","}, reader, "styles_ names no decimal mark for some column")
+
+
 def _check_filter(selector: Any) -> None:
     _need(callable(selector.predicate) and isinstance(selector.args, tuple), selector, "it has no predicate")
     _need(isinstance(selector.kwargs, dict), selector, "it has no arguments")
@@ -552,6 +558,7 @@ _PREPROCESSING_CHECKS: dict[str, Callable[[Any], None]] = {
     "TfidfTransformer": _check_tfidf,
     "NearestNeighbors": _check_lookup,
     "ApplyToEachCol": _check_each_column,
+    "WrittenNumbers": _check_written_numbers,
     "Filter": _check_filter,
     "NameFilter": _check_filter,
 }

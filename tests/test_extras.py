@@ -1,0 +1,75 @@
+"""Without an extra: what does not need it works, and what does says which one to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+EXTRAS = (
+    *("catboost", "dask", "distributed", "hmmlearn", "lightgbm", "matplotlib", "onnx", "onnxruntime", "openpyxl"),
+    *("pandas", "polars", "pyarrow", "skimage", "skl2onnx", "skops", "skrub", "torch", "tqdm", "tslearn"),
+)
+#: A process in which these modules cannot be found.
+WITHOUT = """
+import sys
+
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {modules!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Nowhere())
+import numpy as np
+import kproba
+from kproba import cli
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+X, y = np.random.default_rng(0).normal(size=(40, 6)), np.arange(40) % 2
+sequences = [x[:, None] for x in X]
+"""
+
+
+def without(modules, code: str, folder) -> subprocess.CompletedProcess:
+    program = WITHOUT.format(modules=tuple(modules)) + code
+    return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("modules", "extra", "code"),
+    [
+        (["pandas", "skrub"], "tables", "cli.main(['fit', 'x.csv', '--target', 'y'])"),
+        (["skrub"], "tables", "cli.main(['fit', 'x.csv', '--target', 'y'])"),
+        (["skrub"], "tables", "cli.main(['compare', 'x.csv', '--target', 'y', '--folds', '2'])"),
+        (["onnx"], "onnx", "kproba.to_onnx(kproba.LSPC().fit(X, y))"),
+        (["skl2onnx"], "onnx", "kproba.to_onnx(make_pipeline(StandardScaler(), kproba.LSPC()).fit(X, y))"),
+        (["matplotlib"], "plot", "kproba.displays.ReliabilityDisplay.from_predictions(y, np.full((40, 2), 0.5))"),
+        (["pyarrow"], "files", "kproba.open_rows('x.csv', target='y')"),
+        (["tqdm"], "progress", "kproba.LSPC(verbose=1).fit(X, y)"),
+        (["skimage"], "pictures", "kproba.PictureDescriptors().fit_transform([np.zeros((64, 64))])"),
+        (["tslearn"], "alignment", "kproba.LSPC(kernel=kproba.GlobalAlignment()).fit(sequences, y)"),
+        (["hmmlearn"], "sequences", "kproba.LSPC(kernel=kproba.HiddenMarkovKernel()).fit(sequences, y)"),
+        (["torch"], "torch", "kproba.LSPC(device='cuda').fit(X, y)"),
+    ],
+)
+def test_error_names_the_extra(modules, extra, code, tmp_path):
+    (tmp_path / "x.csv").write_text("a,y\n" + "1,p\n2,q\n" * 8)
+    shown = without(modules, code, tmp_path).stderr
+    assert f"pip install 'kproba[{extra}]'" in shown
+
+
+def test_what_needs_no_extra_works_without_any(tmp_path):
+    code = """
+model = kproba.LSPC().fit(X, y)
+assert "LSPC" in model._repr_html_()
+kproba.save(model, "m.kproba")
+assert (kproba.load("m.kproba").predict(X) == model.predict(X)).all()
+kproba.write_report(model, X, y, "page.html")
+assert cli.main(["demo", "--quiet"]) == 0
+cli.main(["--help"])
+"""
+    found = without(EXTRAS, code, tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "kproba compare people.csv" in found.stdout
+    assert {"page.html", "kproba-demo.html"} <= {path.name for path in tmp_path.iterdir()}
