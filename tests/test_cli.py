@@ -100,7 +100,7 @@ class TestFit:
         facts = answer(capsys, "fit", folder / "numbers.parquet", "--target", "y", "--model", model, "--stream")
         assert facts["rows"] == 300
         out = folder / "numbers-out.parquet"
-        assert run("predict", folder / "numbers.parquet", "--model", model, "--out", out, "--stream") == 0
+        assert run("predict", folder / "numbers.parquet", "--model", model, "--out", out) == 0
         assert len(pd.read_parquet(out)) == 300
 
     def test_rows_without_a_class_are_left_out(self, folder, capsys):
