@@ -139,7 +139,7 @@ def writing(path: str) -> Iterator[Callable]:
         with TableWriter(path) as writer:
             yield lambda frame: writer.write_table(_arrow(frame))
         return
-    temporary = f"{path}.part"
+    temporary = str(Path(path).with_name(f".part-{Path(path).name}"))  # Excel's writer goes by the suffix
     try:
         if kind == "excel":
             parts: list = []

@@ -159,7 +159,8 @@ class LabelledTable:
 
     def frames(self, *beside: str, title: str = "reading") -> Iterator[Labelled]:
         """Some rows after the other; ``beside`` names further columns."""
-        for frame in self.table.frames([*self.columns, *beside, self.target], self.verbose, title):
+        wanted = dict.fromkeys([*self.columns, *beside, self.target])
+        for frame in self.table.frames(list(wanted), self.verbose, title):
             found = labelled(frame, self.target)
             if len(found.y):
                 yield found
@@ -259,7 +260,8 @@ def _wider(one: str, other: str) -> str:
 
 def _separated(file: str, format: str, columns: list[str], rows: int, types: dict[str, str]) -> Iterator:
     """Frames of a CSV or TSV file."""
-    options = {"sep": SEPARATORS[format], "usecols": columns, "low_memory": False}
+    # usecols saves time, but then a line with too many cells goes unnoticed: for a look at one column alone
+    options = {"sep": SEPARATORS[format], "usecols": columns if len(columns) == 1 else None, "low_memory": False}
     known = {name: types[name] for name in columns if name in types}
     with _pandas().read_csv(file, dtype=known, chunksize=rows, **options) as reader:
         yield from reader
