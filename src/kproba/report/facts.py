@@ -23,11 +23,12 @@ from .measures import (
     intervals,
     reliability,
     resampled_means,
+    resampling_units,
     risk_coverage,
-    row_losses,
     summed_up,
     thinned,
     top_class,
+    unit_losses,
 )
 from .rivals import Rival, rivals
 from .search_map import SearchPanel, search_panels
@@ -265,16 +266,15 @@ def _codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def _scores(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
     """All models on the same resamples, so that their differences have intervals too."""
-    losses = [row_losses(codes, rival.proba) for rival in models]
-    width = losses[0].shape[1]
-    resampled = resampled_means(np.hstack(losses), seed)
+    unit = resampling_units(len(codes), seed)
+    losses = [unit_losses(codes, rival.proba, unit) for rival in models]
+    means, width = [loss.sum(axis=0) / len(codes) for loss in losses], losses[0].shape[1]
+    resampled = resampled_means(np.hstack(losses), np.bincount(unit), seed)
     found = []
     for number, rival in enumerate(models):
         part = slice(number * width, (number + 1) * width)
-        error, log_loss, brier, calibration = intervals(
-            summed_up(losses[number].mean(axis=0)), summed_up(resampled[:, part])
-        )
-        more = (losses[number] - losses[0])[:, 1].mean(), resampled[:, part.start + 1] - resampled[:, 1]
+        error, log_loss, brier, calibration = intervals(summed_up(means[number]), summed_up(resampled[:, part]))
+        more = means[number][1] - means[0][1], resampled[:, part.start + 1] - resampled[:, 1]
         (excess,) = intervals(np.array([more[0]]), more[1][:, None])
         chance = calibration_by_chance(rival.proba.max(axis=1))
         found.append(Score(rival.name, error, log_loss, brier, calibration, chance, excess if number else None))
