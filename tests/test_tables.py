@@ -115,6 +115,14 @@ class TestTable:
         with pytest.raises(ValueError, match=r"b\.csv lacks the column 'gap' of .*a\.csv"):
             open_table(tmp_path)
 
+    def test_a_line_of_too_many_cells(self, tmp_path):
+        """A pass that reads some of the columns alone would not see it."""
+        (tmp_path / "t.csv").write_text("a,b,c\n" + "1,2,3\n" * 20 + "1,2,3,4\n")
+        table = open_table(tmp_path / "t.csv", frame_rows=6)
+        for read in (table.settled, lambda: list(table.frames(["a", "b"]))):
+            with pytest.raises(ValueError, match=r"t\.csv: it could not be read as csv"):
+                read()
+
     def test_open_rows_of_tabs(self, tmp_path):
         mixed()[["whole", "gap"]].dropna().to_csv(tmp_path / "x.tsv", index=False, sep="\t")
         assert sum(chunk.n_rows for chunk in open_rows(tmp_path / "x.tsv").chunks()) == N - 1

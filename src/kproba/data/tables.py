@@ -55,13 +55,17 @@ def open_table(paths: Paths, format: str | None = None, frame_rows: int | None =
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of files; ``types`` are those that have been settled. ``holds`` lives as long as the files have to."""
+    """Columns of files; ``types`` are those that have been settled, ``is_read`` says whether all cells were read once.
+
+    ``holds`` lives as long as the files have to.
+    """
 
     files: tuple[str, ...]
     format: str
     columns: list[str]
     frame_rows: int
     types: dict[str, str] = field(default_factory=dict)
+    is_read: bool = False
     holds: Any = None
 
     @property
@@ -92,7 +96,7 @@ class Table:
                 seen = _type_of(frame[name])
                 found[name] = seen if name not in found else _wider(found[name], seen)
         known = {name: NUMBER if seen == EMPTY else seen for name, seen in found.items()}
-        return replace(self, types={**self.types, **known})
+        return replace(self, types={**self.types, **known}, is_read=self.is_read or columns is None)
 
     def typed(self, types: dict[str, str]) -> Table:
         """The same with types for some columns: "str" reads 01 as it stands."""
@@ -100,7 +104,7 @@ class Table:
 
     def _frames_of(self, file: str, columns: list[str], rows: int) -> Iterator:
         with _reading(file, self.format):
-            for frame in _READERS[self.format](file, self.format, columns, rows, self.types):
+            for frame in _READERS[self.format](file, self.format, columns, rows, self.types, self.is_read):
                 if len(frame):
                     yield frame[columns]
 
@@ -258,23 +262,24 @@ def _wider(one: str, other: str) -> str:
     return next(iter(both - {EMPTY})) if EMPTY in both else TEXT
 
 
-def _separated(file: str, format: str, columns: list[str], rows: int, types: dict[str, str]) -> Iterator:
-    """Frames of a CSV or TSV file."""
-    # usecols saves time, but then a line with too many cells goes unnoticed: for a look at one column alone
-    options = {"sep": SEPARATORS[format], "usecols": columns if len(columns) == 1 else None, "low_memory": False}
+def _separated(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
+    """Frames of a CSV or TSV file, at least of these columns."""
+    # usecols saves time, but then a line with too many cells goes unnoticed: let another pass see all of them
+    needed = columns if is_read or len(columns) == 1 else None
+    options = {"sep": SEPARATORS[format], "usecols": needed, "low_memory": False}
     known = {name: types[name] for name in columns if name in types}
     with _pandas().read_csv(file, dtype=known, chunksize=rows, **options) as reader:
         yield from reader
 
 
-def _columnar(file: str, format: str, columns: list[str], rows: int, types: dict[str, str]) -> Iterator:
+def _columnar(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
     """Frames of a Parquet or Arrow file."""
     for batch in batches_of(file, format, columns, rows):
         for start in range(0, batch.num_rows, rows):
             yield _cast(_frame(batch.slice(start, rows)), types)
 
 
-def _excel(file: str, format: str, columns: list[str], rows: int, types: dict[str, str]) -> Iterator:
+def _excel(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
     frame = _sheet(file, os.path.getmtime(file))
     for start in range(0, len(frame), rows):
         yield _cast(frame.iloc[start : start + rows], types)
