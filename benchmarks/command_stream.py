@@ -14,13 +14,13 @@ from kproba import cli
 from . import many_rows, results
 from .memory import resident
 
-ROWS, QUICK_ROWS, TEST_ROWS, SMALL_ROWS = 1_500_000, 8_000, 20_000, 50_000
+ROWS, QUICK_ROWS, TEST_ROWS, SMALL_ROWS = 500_000, 8_000, 20_000, 50_000
 #: Rows that are generated at a time, and the words of a note that nobody needs.
-BLOCK_ROWS, NOTE_WORDS = 50_000, 130
+BLOCK_ROWS, NOTE_WORDS = 50_000, 500
 FORMATS = ("csv", "parquet")
 NOTE = (
     "A table of 10 columns of numbers, 2 of categories, 2 of dates, with gaps in many, an identifier, a note of some "
-    "800 letters that is ignored, and the class; the same rows as CSV and as Parquet. Every command in a fresh "
+    "3,000 letters that is ignored, and the class; the same rows as CSV and as Parquet. Every command in a fresh "
     "process with one thread, by default options; other work shared the machine. peak_bytes is the largest resident "
     "memory of the process, imports included; frame_bytes is what the rows take as a pandas frame. log_loss: of rows "
     "that no file has, by the model of the streamed fit; beside it that of a fit in memory of the first rows."

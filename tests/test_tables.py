@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.impute import SimpleImputer
 
-from kproba import LSPC, open_rows
+from kproba import LSPC, open_rows, write_probabilities
 from kproba.data.tables import LabelledTable, TableSource, open_table
 from kproba.estimators import _sources
 
@@ -124,8 +124,15 @@ class TestTable:
                 read()
 
     def test_open_rows_of_tabs(self, tmp_path):
-        mixed()[["whole", "gap"]].dropna().to_csv(tmp_path / "x.tsv", index=False, sep="\t")
-        assert sum(chunk.n_rows for chunk in open_rows(tmp_path / "x.tsv").chunks()) == N - 1
+        mixed()[["whole", "gap", "truth"]].dropna().to_csv(tmp_path / "x.tsv", index=False, sep="\t")
+        source = open_rows(tmp_path / "x.tsv", target="truth")
+        assert sum(chunk.n_rows for chunk in source.chunks()) == N - 1
+        write_probabilities(LSPC().fit(source), source, tmp_path / "out.tsv")
+        assert pd.read_csv(tmp_path / "out.tsv", sep="\t").columns.tolist() == [
+            "proba_False",
+            "proba_True",
+            "prediction",
+        ]
 
 
 class TestLabelledTable:
@@ -193,6 +200,14 @@ class TestTableSource:
 
     def test_columns_only(self, source):
         assert next(source.chunks(columns_only=True)).y is None
+
+    def test_a_file_that_grows(self, tmp_path):
+        mixed().to_csv(tmp_path / "t.csv", index=False)
+        rows = LabelledTable.of(open_table(tmp_path / "t.csv").settled(), ["whole", "gap"], "label")
+        source = TableSource(rows, SimpleImputer().fit(rows.whole()))
+        mixed().to_csv(tmp_path / "t.csv", index=False, header=False, mode="a")
+        with pytest.raises(ValueError, match=r"t\.csv had 90 rows and now has 180"):
+            LSPC().fit(source)
 
     def test_a_bad_weight_is_found(self, rows):
         source = TableSource(rows, SimpleImputer().fit(rows.whole()), weight="none")

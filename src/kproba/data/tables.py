@@ -216,6 +216,8 @@ class TableSource(Source):
             if surplus < len(y):
                 yield self._chunk(frame.iloc[surplus:], y[surplus:], row + surplus, columns_only)
             row += len(y)
+        if row != self.n_rows:
+            raise ValueError(f"{self.name} had {self.n_rows} rows and now has {row}; files must stay as they are.")
 
     def _chunk(self, frame, y: np.ndarray, start: int, columns_only: bool) -> Chunk:
         X = self._numbers(frame[self._rows.columns])
