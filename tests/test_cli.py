@@ -314,7 +314,8 @@ class TestStreams:
         assert run("report", tables / name, *words, "--out", tables / "small.html", "--quiet") == 0
         monkeypatch.setattr(_frames, "LARGE_BYTES", 1)
         large = answer(capsys, "evaluate", tables / name, *words)
-        assert run("report", tables / name, *words, "--out", tables / "large.html", "--quiet") == 0
+        train = ("--train", tables / name)
+        assert run("report", tables / name, *words, *train, "--out", tables / "large.html", "--quiet") == 0
         for measure in ("error", "log_loss", "brier", "calibration"):
             assert large[measure]["value"] == pytest.approx(small[measure]["value"], rel=1e-6)
         assert large["rows"] == small["rows"] == 390

@@ -119,13 +119,18 @@ def _fit_stream(args, table, classifier) -> tuple[_models.TableModel, dict]:
     if not rows.n_rows:
         raise ValueError(f"{args.data}: the column {args.target!r} is empty in every row.")
     _tell_dropped(args, rows.n_missing)
-    sample = rows.sample(args.seed, args.sample_rows)
-    _text.remark(args, f"{len(sample):,} of {rows.n_rows:,} rows say what the columns are")
-    prepared = _models.vectorizer().fit(sample)
+    prepared, n_sample = _prepared(args, rows)
     classifier.fit(TableSource(rows, prepared, args.weight), checkpoint=args.checkpoint)
     model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns)
     counts = {str(label): count for label, count in sorted(rows.counts.items())}
-    return model, _about(model, rows.n_rows, rows.n_missing, counts) | {"sample_rows": len(sample)}
+    return model, _about(model, rows.n_rows, rows.n_missing, counts) | {"sample_rows": n_sample}
+
+
+def _prepared(args, rows: LabelledTable):
+    """The vectoriser, fitted on a sample which need not stay in memory, and how many rows that has."""
+    sample = rows.sample(args.seed, args.sample_rows)
+    _text.remark(args, f"{len(sample):,} of {rows.n_rows:,} rows say what the columns are")
+    return _models.vectorizer().fit(sample), len(sample)
 
 
 def _tell_dropped(args, dropped: int) -> None:
