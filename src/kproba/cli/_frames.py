@@ -83,7 +83,7 @@ def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -
 
 def _standard_input(kind: str, chunk_rows: int | None) -> Table:
     """A table is read more than once, so it is copied to a file."""
-    copy = tempfile.NamedTemporaryFile(prefix="kproba-")  # noqa: SIM115 - it is deleted when the table is
+    copy = tempfile.NamedTemporaryFile(prefix="kproba-standard-input-")  # noqa: SIM115 - it is deleted when the table is
     shutil.copyfileobj(sys.stdin.buffer, copy)
     copy.flush()
     return replace(open_table(copy.name, kind, chunk_rows), holds=copy)
