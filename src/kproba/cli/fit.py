@@ -115,7 +115,8 @@ def _fit_whole(args, table, classifier) -> tuple[_models.TableModel, dict]:
 
 def _fit_stream(args, table, classifier) -> tuple[_models.TableModel, dict]:
     verbose = _text.wants_progress(args)
-    rows = LabelledTable.of(table.settled(verbose=verbose), _inputs(args, table), args.target, verbose)
+    needed = [name for name in table.columns if name not in args.ignore]
+    rows = LabelledTable.of(table.settled(needed, verbose), _inputs(args, table), args.target, verbose)
     if not rows.n_rows:
         raise ValueError(f"{args.data}: the column {args.target!r} is empty in every row.")
     _tell_dropped(args, rows.n_missing)

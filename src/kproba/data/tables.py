@@ -55,7 +55,7 @@ def open_table(paths: Paths, format: str | None = None, frame_rows: int | None =
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of files; ``types`` are those that have been settled, ``is_read`` says whether all cells were read once.
+    """Columns of files; ``types`` are those that have been settled, ``is_read`` says whether all lines were checked.
 
     ``holds`` lives as long as the files have to.
     """
@@ -96,7 +96,7 @@ class Table:
                 seen = _type_of(frame[name])
                 found[name] = seen if name not in found else _wider(found[name], seen)
         known = {name: NUMBER if seen == EMPTY else seen for name, seen in found.items()}
-        return replace(self, types={**self.types, **known}, is_read=self.is_read or columns is None)
+        return replace(self, types={**self.types, **known}, is_read=self.is_read or len(found) > 1)
 
     def typed(self, types: dict[str, str]) -> Table:
         """The same with types for some columns: "str" reads 01 as it stands."""
