@@ -305,6 +305,16 @@ class TestStreams:
         np.testing.assert_array_equal(resumed, alone)
         assert not list(sums.iterdir())
 
+    def test_what_is_large(self, tables, capsys, monkeypatch):
+        """So many bytes, or an eighth of them in a compressed file."""
+        for name, factor in (("t.csv", 1), ("t.parquet", 8), ("parts", 1)):
+            files = list((tables / name).iterdir()) if name == "parts" else [tables / name]
+            n_bytes = factor * sum(path.stat().st_size for path in files)
+            for limit in (n_bytes, n_bytes - 1):
+                monkeypatch.setattr(_frames, "LARGE_BYTES", limit)
+                words = ("fit", tables / name, "--target", "income", "--model", tables / "l.kproba")
+                assert ("sample_rows" in answer(capsys, *words)) == (limit < n_bytes)
+
     @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
     def test_evaluate_and_report(self, tables, name, capsys, monkeypatch):
         """The same figures from a table that is taken for a large one, and the same rows on the page."""

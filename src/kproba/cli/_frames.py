@@ -31,8 +31,8 @@ KINDS = {
 FORMATS = ("csv", "tsv", "parquet", "arrow", "excel")
 #: Suffix of what a compressed file is -> what pandas calls it.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
-#: Larger tables are never in memory as a whole.
-LARGE_BYTES = 1 << 28
+#: Larger tables are never in memory as a whole; a byte of a compressed file stands for more of them.
+LARGE_BYTES, PACKED = 1 << 28, 8
 
 
 def add_data(command, what: str) -> None:
@@ -90,7 +90,10 @@ def _standard_input(kind: str, chunk_rows: int | None) -> Table:
 
 
 def is_large(table: Table) -> bool:
-    return table.format != "excel" and sum(map(os.path.getsize, table.files)) > LARGE_BYTES
+    """Whether a table had better not be in memory as a whole, if there is a choice."""
+    is_packed = table.format not in SEPARATORS or Path(table.files[0]).suffix in COMPRESSIONS
+    n_bytes = sum(map(os.path.getsize, table.files)) * (PACKED if is_packed else 1)
+    return table.format != "excel" and n_bytes > LARGE_BYTES
 
 
 def read(path: str, given: str | None = None):

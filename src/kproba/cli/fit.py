@@ -34,7 +34,9 @@ def add_options(command) -> None:
     command.add_argument("--weight", help="column of weights")
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     command.add_argument("--estimator", choices=sorted(_models.ESTIMATORS), default="lspc", help="default: %(default)s")
-    command.add_argument("--stream", action="store_true", help="chunk by chunk, as tables beyond 256 MiB are")
+    command.add_argument(
+        "--stream", action="store_true", help="chunk by chunk, as tables beyond 256 MiB are (compressed: 32 MiB)"
+    )
     command.add_argument(
         "--sample-rows",
         type=int,
