@@ -29,6 +29,7 @@ MODULES = {
     "cluster": "cluster",
     "scaling": "scaling",
     "out_of_core": "out_of_core",
+    "command_stream": "command_stream",
     "quality": "tables_quality",
     "letter": "letter",
     "tags": "tags",

@@ -363,6 +363,19 @@ def out_of_core(payload: dict) -> str:
     return markdown([shape, *header], rows)
 
 
+def command_stream(payload: dict) -> str:
+    """One row a command."""
+    counts = {"fit, a quarter of the rows": payload["rows"] // 4, "fit in memory": payload["small_rows"]}
+    rows = []
+    for name, cell in payload["cells"].items():
+        size = f"{cell['file_bytes'] / 2**20:,.0f}" if "file_bytes" in cell else "—"
+        loss = f"{cell['log_loss']:.4f}" if "log_loss" in cell else "—"
+        n_rows, peak = counts.get(name, payload["rows"]), f"{cell['peak_bytes'] / 2**20:,.0f}"
+        rows.append([name, f"{n_rows:,}", size, _seconds(cell["seconds"]), peak, loss])
+    frame = f"as a pandas frame all rows take {payload['frame_bytes'] / 2**20:,.0f} MiB"
+    return markdown([frame, "rows", "file, MiB", "seconds", "peak, MiB", "log-loss of new rows"], rows)
+
+
 def scaling(payload: dict) -> str:
     """One row a size; the last row of each part has the exponents."""
     rows = []
@@ -658,6 +671,7 @@ TABLES = (
     sound_2011,
     sequences,
     out_of_core,
+    command_stream,
     scaling,
     cluster,
     gpu,

@@ -197,7 +197,7 @@ SMALL_RUNS = {
 }
 
 
-MANY_ROWS = ("out_of_core", "scaling", "cluster", "interruptions")
+MANY_ROWS = ("out_of_core", "scaling", "cluster", "interruptions", "command_stream")
 
 
 @pytest.mark.parametrize("name", MANY_ROWS)

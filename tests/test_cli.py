@@ -10,6 +10,10 @@ import pandas as pd
 import pytest
 
 from kproba import cli
+from kproba.checkpoint import Checkpoint
+from kproba.cli import _frames
+from kproba.estimators import _sources
+from kproba.moments import Moments
 
 RNG = np.random.default_rng(0)
 
@@ -100,7 +104,7 @@ class TestFit:
         facts = answer(capsys, "fit", folder / "numbers.parquet", "--target", "y", "--model", model, "--stream")
         assert facts["rows"] == 300
         out = folder / "numbers-out.parquet"
-        assert run("predict", folder / "numbers.parquet", "--model", model, "--out", out, "--stream") == 0
+        assert run("predict", folder / "numbers.parquet", "--model", model, "--out", out) == 0
         assert len(pd.read_parquet(out)) == 300
 
     def test_rows_without_a_class_are_left_out(self, folder, capsys):
@@ -155,6 +159,185 @@ class TestPredict:
         assert run("predict", folder / "test.csv", "--model", folder / "m.kproba") == 0
         assert capsys.readouterr().out.startswith("prediction,proba_high,proba_low\n")
 
+    def test_rows_at_a_time_do_not_matter(self, folder):
+        for rows in (7, 1000):
+            words = ("predict", folder / "test.csv", "--model", folder / "m.kproba", "--chunk-rows", rows)
+            assert run(*words, "--keep", "job", "--out", folder / f"by{rows}.csv", "--quiet") == 0
+        few, all_at_once = (pd.read_csv(folder / f"by{rows}.csv") for rows in (7, 1000))
+        pd.testing.assert_frame_equal(few, all_at_once, rtol=0, atol=1e-4)  # skrub's columns are float32
+
+    @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet", ".arrow", ".xlsx"])
+    def test_kept_columns_are_as_in_the_data(self, folder, suffix):
+        """Numbers at first, words and gaps later on; the gaps come after the first chunk."""
+        frame = people(seed=1).assign(id=[f"{i:03d}" for i in range(150)] + ["x"] * 10, count=np.arange(160.0))
+        frame.loc[100, "count"] = np.nan
+        frame.to_csv(folder / "kept.csv", index=False)
+        out = folder / f"kept-out{suffix}"
+        words = ("predict", folder / "kept.csv", "--model", folder / "m.kproba", "--chunk-rows", 40, "--out", out)
+        assert run(*words, "--keep", "id", "count", "job", "--quiet") == 0
+        readers = {".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".xlsx": pd.read_excel}
+        options = {"dtype": {"id": str}} if suffix not in (".parquet", ".arrow") else {}
+        found = readers.get(suffix, lambda path, **o: pd.read_csv(path, sep=None, engine="python", **o))(out, **options)
+        assert found["id"].tolist() == frame["id"].tolist()
+        np.testing.assert_array_equal(found["count"], frame["count"])
+        assert found["job"].dropna().tolist() == frame["job"].dropna().tolist()
+        assert len(found) == 160
+
+    def test_nothing_is_left_of_a_prediction_that_fails(self, folder, capsys):
+        """The last chunk is no CSV any more; what stood in the place of the answers stays."""
+        (folder / "cut.csv").write_text((folder / "test.csv").read_text() + "1,2,3,4,5,6,7,8\n")
+        for name in ("old.csv", "old.parquet"):
+            (folder / name).write_text("as before")
+            before = sorted(path.name for path in folder.iterdir())
+            words = ("predict", folder / "cut.csv", "--model", folder / "m.kproba", "--chunk-rows", 50)
+            assert run(*words, "--out", folder / name) == cli.BAD_INPUT
+            assert "cut.csv: it could not be read as csv" in capsys.readouterr().err
+            assert (folder / name).read_text() == "as before"
+            assert sorted(path.name for path in folder.iterdir()) == before
+
+    def test_its_own_input_is_not_written_over(self, folder, capsys):
+        words = ("predict", folder / "test.csv", "--model", folder / "m.kproba", "--out", folder / "test.csv")
+        assert run(*words) == cli.BAD_INPUT
+        assert "is the file that is read" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Rows without a class, a column that begins with numbers, a category that comes late, weights."""
+    path, frame = tmp_path_factory.mktemp("streams"), people(400)
+    frame["code"] = [f"{i % 9:02d}" if i < 300 else f"x{i % 3}" for i in range(400)]
+    frame.loc[350:, "job"] = frame.loc[350:, "job"].replace("cook", "baker")
+    frame["weight"] = np.arange(400) % 3
+    frame["id"] = np.arange(400)
+    frame.loc[::40, "income"] = None
+    frame.to_csv(path / "t.csv", index=False)
+    frame.to_csv(path / "t.tsv", index=False, sep="\t")
+    frame.to_parquet(path / "t.parquet")
+    frame.assign(job=frame["job"].astype("category")).to_feather(path / "t.feather")
+    (path / "parts").mkdir()
+    for number in range(4):
+        frame.iloc[100 * number : 100 * (number + 1)].to_csv(path / "parts" / f"{number}.csv", index=False)
+    return path
+
+
+class TestStreams:
+    """The same model whether a table is read as a whole or chunk by chunk."""
+
+    def fitted(self, tables, name, model, *more):
+        words = ("fit", tables / name, "--target", "income", "--ignore", "id", "--weight", "weight")
+        assert run(*words, "--model", tables / model, "--quiet", *more) == 0
+        return self.probabilities(tables, model)
+
+    def probabilities(self, tables, model, data="t.csv", *more):
+        out = tables / "out.parquet"
+        assert run("predict", tables / data, "--model", tables / model, "--out", out, "--quiet", *more) == 0
+        return pd.read_parquet(out)[["proba_high", "proba_low"]].to_numpy()
+
+    @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.feather", "parts", "parts/*.csv"])
+    @pytest.mark.parametrize("estimator", ["lspc", "klr"])
+    def test_same_model(self, tables, name, estimator):
+        whole = self.fitted(tables, "t.csv", "whole.kproba", "--estimator", estimator)
+        options = ("--stream", "--chunk-rows", 37, "--estimator", estimator)
+        streamed = self.fitted(tables, name, "streamed.kproba", *options)
+        np.testing.assert_allclose(streamed, whole, atol=1e-8)
+
+    @pytest.mark.parametrize("estimator", ["lspc", "klr", "ivm", "surface"])
+    def test_same_model_where_a_sample_decides(self, tables, estimator, monkeypatch):
+        """Fewer rows are kept in memory than there are, and all are summed up: in float32, hence in the same chunks."""
+        monkeypatch.setattr(_sources, "sample_size", lambda d: 150)
+        whole = self.fitted(tables, "t.parquet", "whole.kproba", "--estimator", estimator)
+        streamed = self.fitted(tables, "t.parquet", "streamed.kproba", "--stream", "--estimator", estimator)
+        np.testing.assert_allclose(streamed, whole, atol=1e-8)
+
+    def test_says_what_it_did(self, tables, capsys):
+        words = ("fit", tables / "t.csv", "--target", "income", "--ignore", "id", "--model", tables / "s.kproba")
+        options = ("--stream", "--chunk-rows", 50, "--sample-rows", 100)
+        assert run(*words, *options) == 0
+        said = capsys.readouterr()
+        assert "100 of 390 rows say what the columns are" in said.err
+        assert "10 row(s) without 'income' left out" in said.err
+        assert "390 rows, 6 columns (2 numbers, 1 dates, 2 categories, 1 text)" in said.out
+        facts = answer(capsys, *words, *options)
+        assert facts["sample_rows"] == 100 and facts["rows"] == 390 and facts["rows_left_out"] == 10
+        assert sum(facts["class_rows"].values()) == 390
+
+    def test_a_sample_is_enough(self, tables, capsys):
+        """Categories that the sample lacks, here or in new rows, are no error; and a seed settles the sample."""
+        found = [self.fitted(tables, "t.csv", f"{k}.kproba", "--stream", "--sample-rows", 60) for k in range(2)]
+        np.testing.assert_array_equal(*found)
+        other = self.fitted(tables, "t.csv", "seed.kproba", "--stream", "--sample-rows", 60, "--seed", 1)
+        assert np.abs(found[0] - other).max() > 1e-6
+        facts = answer(capsys, "evaluate", tables / "t.csv", "--model", tables / "0.kproba")
+        assert facts["log_loss"]["value"] < facts["base_rates"]["log_loss"]["value"]
+        pd.read_csv(tables / "t.csv").assign(job="astronaut", since="never").to_csv(tables / "new.csv", index=False)
+        assert np.isfinite(self.probabilities(tables, "0.kproba", "new.csv")).all()
+
+    def test_a_code_is_read_as_it_stands(self, tables):
+        """Rows whose codes are all digits get the same answer alone as among others."""
+        together = self.fitted(tables, "t.csv", "codes.kproba", "--stream", "--chunk-rows", 37)
+        lines = (tables / "t.csv").read_text().splitlines(keepends=True)
+        (tables / "digits.csv").write_text("".join(lines[:201]))
+        np.testing.assert_allclose(self.probabilities(tables, "codes.kproba", "digits.csv"), together[:200], atol=1e-6)
+
+    def test_goes_on_after_an_interruption(self, tables, monkeypatch, capsys):
+        """Interrupted in one chunk after the other; the model is the one that was left alone, to the last bit."""
+        monkeypatch.setattr(_sources, "sample_size", lambda d: 150)
+        monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
+        options = ("--chunk-rows", 60, "--sample-rows", 100)
+        alone = self.fitted(tables, "t.csv", "alone.kproba", "--stream", *options)
+        added, seen, sums = Moments.add, {"n": 0, "stop": 0}, tables / "sums"
+
+        def interrupted(self, *args, **kwargs):
+            seen["n"] += 1
+            if seen["n"] == seen["stop"]:
+                raise KeyboardInterrupt
+            return added(self, *args, **kwargs)
+
+        words = ("fit", tables / "t.csv", "--target", "income", "--ignore", "id", "--weight", "weight", *options)
+        for stop in (2, 3):
+            seen.update(n=0, stop=stop)
+            with monkeypatch.context() as patch:
+                patch.setattr(Moments, "add", interrupted)
+                model = ("--model", tables / "resumed.kproba", "--checkpoint", sums)
+                assert run(*words, *model) == cli.INTERRUPTED
+            assert list(sums.glob("sums-*.npz")) and not (tables / "resumed.kproba").exists()
+        resumed = self.fitted(tables, "t.csv", "resumed.kproba", "--checkpoint", sums, *options)
+        np.testing.assert_array_equal(resumed, alone)
+        assert not list(sums.iterdir())
+
+    def test_what_is_large(self, tables, capsys, monkeypatch):
+        """So many bytes, or an eighth of them in a compressed file."""
+        for name, factor in (("t.csv", 1), ("t.parquet", 8), ("parts", 1)):
+            files = list((tables / name).iterdir()) if name == "parts" else [tables / name]
+            n_bytes = factor * sum(path.stat().st_size for path in files)
+            for limit in (n_bytes, n_bytes - 1):
+                monkeypatch.setattr(_frames, "LARGE_BYTES", limit)
+                words = ("fit", tables / name, "--target", "income", "--model", tables / "l.kproba")
+                assert ("sample_rows" in answer(capsys, *words)) == (limit < n_bytes)
+
+    @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+    def test_evaluate_and_report(self, tables, name, capsys, monkeypatch):
+        """The same figures from a table that is taken for a large one, and the same rows on the page."""
+        self.fitted(tables, "t.csv", "e.kproba")
+        words = ("--model", tables / "e.kproba", "--chunk-rows", 37)
+        small = answer(capsys, "evaluate", tables / name, *words)
+        assert run("report", tables / name, *words, "--out", tables / "small.html", "--quiet") == 0
+        monkeypatch.setattr(_frames, "LARGE_BYTES", 1)
+        large = answer(capsys, "evaluate", tables / name, *words)
+        train = ("--train", tables / name)
+        assert run("report", tables / name, *words, *train, "--out", tables / "large.html", "--quiet") == 0
+        for measure in ("error", "log_loss", "brier", "calibration"):
+            assert large[measure]["value"] == pytest.approx(small[measure]["value"], rel=1e-6)
+        assert large["rows"] == small["rows"] == 390
+        pages = [(tables / f"{size}.html").read_text() for size in ("small", "large")]
+        assert pages[0].count("works as") == pages[1].count("works as") > 50
+
+    def test_standard_input(self, tables, capsys, monkeypatch):
+        text = (tables / "t.csv").read_bytes()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        words = ("fit", "-", "--target", "income", "--model", tables / "i.kproba", "--stream")
+        assert answer(capsys, *words)["rows"] == 390
+
 
 class TestOthers:
     def test_evaluate(self, folder, capsys):
@@ -187,6 +370,18 @@ class TestBadInput:
             (("fit", "none.csv", "--target", "y"), "none.csv: there is no such file"),
             (("fit", "{train}", "--target", "wages"), r"no column 'wages' for --target; it has 'age'"),
             (("fit", "{train}", "--target", "income", "--weight", "w"), "no column 'w' for --weight"),
+            (("fit", "{train}", "--target", "income", "--weight", "w", "--stream"), "no column 'w' for --weight"),
+            (
+                ("fit", "{train}", "--target", "income", "--ignore", "agee"),
+                "no column 'agee' for --ignore; it has 'age'",
+            ),
+            (("fit", "{train}", "--target", "wages", "--stream"), r"no column 'wages' for --target; it has 'age'"),
+            (("fit", "{train}", "--target", "income", "--stream", "--chunk-rows", "0"), "--chunk-rows 0"),
+            (("fit", "{train}", "--target", "income", "--stream", "--sample-rows", "0"), "--sample-rows 0"),
+            (("fit", "{few}", "--target", "income", "--ignore", "age"), "no column beside 'age', 'income'"),
+            (("fit", "{blank}", "--target", "income", "--stream"), "'income' is empty in every row"),
+            (("evaluate", "{blank}", "--model", "{model}"), "'income' is empty in every row"),
+            (("fit", "{sheet}", "--target", "income", "--stream"), "Excel files are read as a whole"),
             (("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"), "there is no folder"),
             (("fit", "{junk}", "--target", "y"), "could not be read as parquet"),
             (("fit", "{odd}", "--target", "y"), "--format"),
@@ -210,7 +405,11 @@ class TestBadInput:
         (folder / "odd.data").write_text("a,y\n1,2\n")
         people()[["age", "income"]].to_csv(folder / "few.csv", index=False)
         people().assign(income="middle").to_csv(folder / "other.csv", index=False)
+        people().assign(income=None).to_csv(folder / "blank.csv", index=False)
+        people().to_excel(folder / "sheet.xlsx", index=False)
         names = {
+            "blank": "blank.csv",
+            "sheet": "sheet.xlsx",
             "train": "train.csv",
             "junk": "junk.parquet",
             "odd": "odd.data",

@@ -45,10 +45,11 @@ from kproba.report.measures import (
     intervals,
     reliability,
     resampled_means,
+    resampling_units,
     risk_coverage,
-    row_losses,
     summed_up,
     thinned,
+    unit_losses,
 )
 from kproba.report.page import page
 from kproba.report.rivals import Rival
@@ -107,24 +108,32 @@ class TestFacts:
     def test_intervals_are_those_of_rows_drawn_one_by_one(self):
         rng = np.random.default_rng(0)
         losses = rng.exponential(size=(400, 2))
-        (found, _) = intervals(losses.mean(axis=0), resampled_means(losses, seed=0, resamples=4000))
+        (found, _) = intervals(losses.mean(axis=0), resampled_means(losses, np.ones(400), seed=0, resamples=4000))
         draws = [losses[rng.integers(400, size=400), 0].mean() for _ in range(4000)]
         assert [found.low, found.high] == pytest.approx(np.quantile(draws, [0.05, 0.95]), abs=0.01)
 
     def test_groups_of_many_rows_have_the_same_spread(self):
         losses = np.random.default_rng(0).exponential(size=(25_001, 1))
-        found = resampled_means(losses, seed=0)
+        unit = resampling_units(len(losses), seed=0)
+        found = resampled_means(np.bincount(unit, losses[:, 0])[:, None], np.bincount(unit), seed=0)
         assert found.mean() == pytest.approx(losses.mean(), rel=2e-3)
         assert found.std() == pytest.approx(losses.std() / np.sqrt(len(losses)), rel=0.1)
 
     def test_resampled_calibration_error_is_that_of_the_rows_drawn(self, three):
         model, X, y = three
         codes, proba = np.searchsorted(model.classes_, y), model.predict_proba(X)
-        columns = row_losses(codes, proba)
+        columns = unit_losses(codes, proba, np.arange(len(y)))
         assert summed_up(columns.mean(axis=0))[3] == pytest.approx(calibration_error(y, proba))
         counts = np.random.default_rng(1).multinomial(len(y), np.full(len(y), 1 / len(y)))
         gaps = np.abs(counts @ columns[:, 3:]).sum() / len(y)
         assert summed_up(counts @ columns / len(y))[3] == pytest.approx(gaps)
+
+    def test_sums_of_units_are_those_of_their_rows(self, three):
+        model, X, y = three
+        codes, proba, unit = np.searchsorted(model.classes_, y), model.predict_proba(X), np.arange(len(y)) % 7
+        rows = unit_losses(codes, proba, np.arange(len(y)))
+        expected = [rows[unit == k].sum(axis=0) for k in range(7)]
+        np.testing.assert_allclose(unit_losses(codes, proba, unit), expected)
 
     def test_calibrated_probabilities_have_the_error_of_chance(self):
         found = [collect(*made_up(400, "abc", seed=seed)).scores[0] for seed in range(20)]

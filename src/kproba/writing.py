@@ -18,7 +18,7 @@ def write_probabilities(clf, rows, path, *, verbose: int = 0) -> None:
     ----------
     clf : a fitted classifier of kproba
     rows : what :func:`kproba.open_rows` returns, or a memory map
-    path : file that ends in ``.parquet``, ``.csv``, ``.csv.gz``, ``.arrow`` or ``.feather``
+    path : file that ends in ``.parquet``, ``.csv``, ``.csv.gz``, ``.tsv``, ``.arrow`` or ``.feather``
         It is there when all rows are written, and not before.
     verbose : int, default=0
         Show rows a second and the time left.

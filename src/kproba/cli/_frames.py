@@ -1,14 +1,20 @@
-"""Tables for the commands: CSV, Parquet, Arrow and Excel files, and standard input."""
+"""Tables for the commands: CSV, TSV, Parquet, Arrow and Excel files, folders of these, and standard input."""
 
 from __future__ import annotations
 
-import io
+import glob
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+
+from ..data.files import SEPARATORS, TableWriter
+from ..data.tables import Table, labelled, open_table
 
 #: Suffix -> kind of file.
 KINDS = {
@@ -23,18 +29,30 @@ KINDS = {
     ".xls": "excel",
 }
 FORMATS = ("csv", "tsv", "parquet", "arrow", "excel")
-#: Files that are larger are read chunk by chunk, which takes columns of numbers.
-LARGE_BYTES = 1 << 30
-#: How CSV files are read: what pandas takes for missing is, and "?", with spaces before it or not.
-CSV: dict[str, Any] = {"na_values": ["?"], "skipinitialspace": True}
-#: Rows of a CSV file that are predicted at a time.
-CHUNK_ROWS = 50_000
+#: Suffix of what a compressed file is -> what pandas calls it.
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
+#: Larger tables are never in memory as a whole; a byte of a compressed file stands for more of them.
+LARGE_BYTES, PACKED = 1 << 28, 8
 
 
 def add_data(command, what: str) -> None:
     """The options that say what table to read."""
-    command.add_argument("data", help=f"{what}: .csv, .tsv, .parquet, .arrow, .feather or .xlsx; - is standard input")
+    command.add_argument(
+        "data",
+        help=f"{what}: .csv, .tsv, .parquet, .arrow, .feather or .xlsx; a folder or a quoted glob of such files; "
+        "- is standard input",
+    )
     command.add_argument("--format", choices=FORMATS, help="kind of the file, where its name does not tell")
+
+
+def add_chunk_rows(command) -> None:
+    """The option that bounds memory."""
+    command.add_argument(
+        "--chunk-rows",
+        type=int,
+        metavar="N",
+        help="rows of a large table that are in memory at a time (default: 50000)",
+    )
 
 
 def kind_of(path: str, given: str | None) -> str:
@@ -43,74 +61,74 @@ def kind_of(path: str, given: str | None) -> str:
         return given
     if path == "-":
         return "csv"
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in (".gz", ".bz2", ".zst", ".xz")]
+    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in COMPRESSIONS]
     kind = KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
         raise ValueError(f"{path}: its name does not tell what it is; add --format with one of {', '.join(FORMATS)}.")
     return kind
 
 
-def is_large(path: str) -> bool:
-    return path != "-" and os.path.isfile(path) and os.path.getsize(path) > LARGE_BYTES
+def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -> Table:
+    """The table, of which no more than the names of the columns has been read."""
+    if chunk_rows is not None and chunk_rows < 1:
+        raise ValueError(f"--chunk-rows {chunk_rows}: at least 1 is needed.")
+    if path == "-":
+        return _standard_input(kind_of(path, given), chunk_rows)
+    if os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path)):
+        return open_table(path, given, chunk_rows)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    return open_table(path, kind_of(path, given), chunk_rows)
+
+
+def _standard_input(kind: str, chunk_rows: int | None) -> Table:
+    """A table is read more than once, so it is copied to a file."""
+    copy = tempfile.NamedTemporaryFile(prefix="kproba-standard-input-")  # noqa: SIM115 - it is deleted when the table is
+    shutil.copyfileobj(sys.stdin.buffer, copy)
+    copy.flush()
+    return replace(open_table(copy.name, kind, chunk_rows), holds=copy)
+
+
+def is_large(table: Table) -> bool:
+    """Whether a table had better not be in memory as a whole, if there is a choice."""
+    is_packed = table.format not in SEPARATORS or Path(table.files[0]).suffix in COMPRESSIONS
+    n_bytes = sum(map(os.path.getsize, table.files)) * (PACKED if is_packed else 1)
+    return table.format != "excel" and n_bytes > LARGE_BYTES
 
 
 def read(path: str, given: str | None = None):
     """The whole table as a pandas frame."""
-    pandas, kind = _pandas(), kind_of(path, given)
-    file: Any = path
-    if path == "-":
-        file = io.BytesIO(sys.stdin.buffer.read())
-    elif not os.path.isfile(path):
-        raise FileNotFoundError(f"{path}: there is no such file.")
-    try:
-        frame = _READERS[kind](pandas, file)
-    except ImportError as error:
-        raise ImportError(f"{path}: reading it needs more libraries ({error}): pip install 'kproba[tables]'") from error
-    except (ValueError, OSError, KeyError) as error:
-        raise ValueError(f"{path}: it could not be read as {kind} ({_first_line(error)}).") from error
-    if not len(frame):
+    return whole(opened(path, given), path)
+
+
+def whole(table: Table, path: str):
+    """A table as a pandas frame."""
+    if not any(True for _ in table.frames(table.columns[:1])):
         raise ValueError(f"{path}: it has no rows.")
-    frame.columns = frame.columns.map(str)
-    if frame.columns.duplicated().any():
-        name = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"{path}: there are two columns named {name!r}; rename one.")
-    return frame
-
-
-def chunks(path: str, given: str | None = None) -> Iterator:
-    """The table some rows at a time, where the file allows that; as a whole otherwise."""
-    if path != "-" and kind_of(path, given) in ("csv", "tsv") and os.path.isfile(path):
-        separator = "\t" if kind_of(path, given) == "tsv" else ","
-        try:
-            for frame in _pandas().read_csv(path, sep=separator, chunksize=CHUNK_ROWS, **CSV):
-                frame.columns = frame.columns.map(str)
-                yield frame
-        except ValueError as error:
-            raise ValueError(f"{path}: it could not be read as CSV ({_first_line(error)}).") from error
-        return
-    yield read(path, given)
+    return table.whole()
 
 
 def split_target(frame, target: str, path: str):
     """The columns and the labels; rows without a label are left out, and how many these were."""
-    if target not in frame.columns:
-        found = f"it has {listing(frame.columns)}.{_semicolons(frame)}"
-        raise ValueError(f"{path}: there is no column {target!r} for --target; {found}")
-    known = frame[target].notna()
-    frame = frame[known]
-    if not len(frame):
+    check_target(frame.columns, target, path)
+    found, labels = labelled(frame, target)
+    if not len(found):
         raise ValueError(f"{path}: the column {target!r} is empty in every row.")
-    if frame.shape[1] < 2:
+    return found, labels, len(frame) - len(found)
+
+
+def check_target(columns, target: str, path: str) -> None:
+    """Refuse a table that has no such column, or no other."""
+    if target not in columns:
+        found = f"it has {listing(columns)}.{_semicolons(columns)}"
+        raise ValueError(f"{path}: there is no column {target!r} for --target; {found}")
+    if len(columns) < 2:
         raise ValueError(f"{path}: there is no column beside {target!r} to predict it from.")
-    labels = frame[target]
-    if str(labels.dtype) == "category" or labels.dtype.kind not in "iufb":
-        labels = labels.astype(str)
-    return frame.drop(columns=target), labels.to_numpy(), int((~known).sum())
 
 
-def _semicolons(frame) -> str:
+def _semicolons(columns) -> str:
     """What to say of a file whose header was not taken apart."""
-    if len(frame.columns) > 1 or ";" not in frame.columns[0]:
+    if len(columns) > 1 or ";" not in columns[0]:
         return ""
     return " Its fields seem to be set off by semicolons; write it with commas, or with tabs as a .tsv file."
 
@@ -121,46 +139,47 @@ def listing(names, most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def write(frame, path: str) -> None:
-    """A frame to a .csv, .parquet, .arrow or .xlsx file that appears once it is complete; - is standard output."""
+@contextmanager
+def writing(path: str) -> Iterator[Callable]:
+    """A function that appends a frame to a file, which appears once it is complete; - is standard output."""
     if path == "-":
-        frame.to_csv(sys.stdout, index=False)
+        yield _Separated(sys.stdout, ",")
         return
-    kind, temporary = kind_of(path, None), f"{path}.part"
+    kind = kind_of(path, None)
+    if kind in ("parquet", "arrow"):
+        with TableWriter(path) as writer:
+            yield lambda frame: writer.write_table(_arrow(frame))
+        return
+    temporary = str(Path(path).with_name(f".part-{Path(path).name}"))  # Excel's writer goes by the suffix
     try:
-        _WRITERS[kind](frame, temporary)
+        if kind == "excel":
+            parts: list = []
+            yield parts.append
+            import_module("pandas").concat(parts).to_excel(temporary, index=False, engine="openpyxl")
+        else:
+            yield _Separated(temporary, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
         os.replace(temporary, path)
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
 
 
-def _pandas():
-    try:
-        return import_module("pandas")
-    except ImportError as error:
-        raise ImportError("The command reads tables by pandas: pip install 'kproba[tables]'") from error
+class _Separated:
+    """Appends frames to a text file, under one line of names."""
+
+    def __init__(self, file, separator: str, compression: str | None = None):
+        self._file, self._options = file, {"sep": separator, "compression": compression}
+        self._is_first = True
+
+    def __call__(self, frame) -> None:
+        mode = "w" if self._is_first else "a"
+        frame.to_csv(self._file, index=False, header=self._is_first, mode=mode, **self._options)
+        self._is_first = False
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-def _read_csv(pandas, file, separator: str):
-    return pandas.read_csv(file, sep=separator, compression="infer" if isinstance(file, str) else None, **CSV)
-
-
-_READERS = {
-    "csv": lambda pandas, file: _read_csv(pandas, file, ","),
-    "tsv": lambda pandas, file: _read_csv(pandas, file, "\t"),
-    "parquet": lambda pandas, file: pandas.read_parquet(file),
-    "arrow": lambda pandas, file: pandas.read_feather(file),
-    "excel": lambda pandas, file: pandas.read_excel(file),
-}
-_WRITERS = {
-    "csv": lambda frame, path: frame.to_csv(path, index=False),
-    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "parquet": lambda frame, path: frame.to_parquet(path, index=False),
-    "arrow": lambda frame, path: frame.to_feather(path),
-    "excel": lambda frame, path: frame.to_excel(path, index=False, engine="openpyxl"),
-}
+def _arrow(frame):
+    """A frame as an Arrow table; a column that is empty so far may hold words later on."""
+    pa = import_module("pyarrow")
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields))

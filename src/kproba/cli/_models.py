@@ -11,7 +11,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from ._frames import listing
+from ..data.files import SEPARATORS
+from ..data.tables import TEXT, Table
+from . import _frames
 from ._numbers import WrittenNumbers
 
 ESTIMATORS = {
@@ -20,6 +22,8 @@ ESTIMATORS = {
     "ivm": ImportVectorMachine,
     "surface": SurfaceKernelClassifier,
 }
+#: What skrub calls the kinds of columns -> what we call them.
+WORDS = {"numeric": "numbers", "datetime": "dates", "low_cardinality": "categories", "high_cardinality": "text"}
 
 
 def add_model(command, what: str) -> None:
@@ -43,18 +47,28 @@ class TableModel(BaseEstimator):
     def classifier(self):
         return self.pipeline[-1] if hasattr(self.pipeline, "steps") else self.pipeline
 
-    def inputs(self, frame, path: str):
-        """The model's columns of a frame, which may have others and in any order."""
-        missing = [name for name in self.columns if name not in frame.columns]
-        if missing:
-            raise ValueError(
-                f"{path}: it lacks {listing(missing)}, which the model was fitted on; it has {listing(frame.columns)}."
-            )
-        return frame[self.columns]
+    @property
+    def words(self) -> list[str]:
+        """Columns that a text file must not take for numbers: 01 is 01 and not 1, and 1.234 may be a thousand."""
+        steps = getattr(self.pipeline, "named_steps", {})
+        kinds = getattr(steps.get("tablevectorizer"), "kind_to_columns_", {})
+        written = getattr(steps.get("writtennumbers"), "styles_", {})
+        return [*written, *(name for kind in WORDS if kind != "numeric" for name in kinds.get(kind, []))]
 
-    def predict_proba(self, frame, path: str) -> np.ndarray:
+    def opened(self, args, path: str) -> Table:
+        """A table that has the model's columns, in any order and others beside them."""
+        table = _frames.opened(path, args.format, args.chunk_rows)
+        missing = [name for name in self.columns if name not in table.columns]
+        if missing:
+            has = _frames.listing(table.columns)
+            raise ValueError(
+                f"{path}: it lacks {_frames.listing(missing)}, which the model was fitted on; it has {has}."
+            )
+        return table.typed(dict.fromkeys(self.words, TEXT)) if table.format in SEPARATORS else table
+
+    def predict_proba(self, frame) -> np.ndarray:
         """Rows that sum to one in double precision, whatever the columns were reckoned in."""
-        proba = np.asarray(self.pipeline.predict_proba(self.inputs(frame, path)), dtype=np.float64)
+        proba = np.asarray(self.pipeline.predict_proba(frame[self.columns]), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
 
 
@@ -71,15 +85,18 @@ def vectorizer():
 
 def for_tables(classifier):
     """The classifier behind the vectoriser."""
-    prepared = vectorizer()
+    return behind(vectorizer(), classifier)
+
+
+def behind(prepared, classifier):
+    """A classifier behind the steps of a pipeline, fitted or not."""
     return make_pipeline(*(step for _, step in prepared.steps), classifier)
 
 
 def kinds_of(pipeline) -> dict[str, int]:
     """How many columns were read as numbers, categories, dates and text."""
-    words = {"numeric": "numbers", "datetime": "dates", "low_cardinality": "categories", "high_cardinality": "text"}
     found = pipeline["tablevectorizer"].kind_to_columns_
-    return {word: len(found[kind]) for kind, word in words.items() if found.get(kind)}
+    return {word: len(found[kind]) for kind, word in WORDS.items() if found.get(kind)}
 
 
 def load(path: str) -> TableModel:

@@ -19,6 +19,7 @@ def add_options(command) -> None:
     _frames.add_data(command, "table with the classes")
     _models.add_model(command, "file that kproba fit wrote")
     command.add_argument("--target", help="column of the classes, if it is not named as in the training table")
+    _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:

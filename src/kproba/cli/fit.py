@@ -1,13 +1,15 @@
 """Fit a classifier to a table and keep it in a file.
 
 Columns may be numbers, categories, dates or text, with gaps; skrub makes numbers of them. Kernel, width, ridge and the
-calibration of the probabilities are chosen by leave-one-out.
+calibration of the probabilities are chosen by leave-one-out. Of a large table a sample says what the columns are, and
+all rows are read chunk by chunk: memory does not grow with them.
 
 examples:
   kproba fit people.csv --target income --model income.kproba
   kproba fit sales.parquet --target bought --weight count --model m.kproba --estimator klr
   cat people.csv | kproba fit - --target income --model income.kproba --json
-  kproba fit huge.parquet --target y --model m.kproba --stream      (numbers alone, larger than memory)
+  kproba fit huge.parquet --target y --model m.kproba --checkpoint sums      (goes on after an interruption)
+  kproba fit "parts/*.csv" --target y --model m.kproba --stream
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import log_loss
 
+from ..data.tables import LabelledTable, TableSource
 from . import _frames, _models, _text
 
 NAME = "fit"
@@ -31,8 +34,17 @@ def add_options(command) -> None:
     command.add_argument("--weight", help="column of weights")
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     command.add_argument("--estimator", choices=sorted(_models.ESTIMATORS), default="lspc", help="default: %(default)s")
-    command.add_argument("--stream", action="store_true", help="read the file chunk by chunk: columns of numbers alone")
-    command.add_argument("--checkpoint", help="folder where a fit from --stream keeps its sums, to go on from there")
+    command.add_argument(
+        "--stream", action="store_true", help="chunk by chunk, as tables beyond 256 MiB are (compressed: 32 MiB)"
+    )
+    command.add_argument(
+        "--sample-rows",
+        type=int,
+        metavar="N",
+        help="rows of a streamed table that say what its columns are (default: 50000, fewer of many columns)",
+    )
+    _frames.add_chunk_rows(command)
+    command.add_argument("--checkpoint", help="folder where a streamed fit keeps its sums, to go on from there")
     command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
 
 
@@ -40,10 +52,11 @@ def run(args) -> None:
     from .. import save
 
     _refuse_early(args)
-    streamed = args.stream or _frames.is_large(args.data)
+    table = _frames.opened(args.data, args.format, args.chunk_rows)
+    _check_options(args, table)
     classifier = _models.ESTIMATORS[args.estimator](random_state=args.seed, verbose=_text.wants_progress(args))
     start = perf_counter()
-    model, facts = (_fit_stream if streamed else _fit_table)(args, classifier)
+    model, facts = (_fit_stream if _is_streamed(args, table) else _fit_whole)(args, table, classifier)
     facts |= {"seconds": perf_counter() - start, "model": args.model, **_chosen(model.classifier)}
     model.classifier.set_params(verbose=0)
     save(model, args.model)
@@ -60,49 +73,77 @@ def _refuse_early(args) -> None:
         raise ValueError("--model names the file of the data; name another one.")
 
 
-def _fit_table(args, classifier) -> tuple[_models.TableModel, dict]:
-    frame = _frames.read(args.data, args.format)
-    weight = _taken(frame, args.weight, args.data)
-    frame = frame.drop(columns=[name for name in (*args.ignore, args.weight) if name in frame.columns])
-    known = frame[args.target].notna().to_numpy() if args.target in frame.columns else slice(None)
-    X, y, dropped = _frames.split_target(frame, args.target, args.data)
+def _is_streamed(args, table) -> bool:
+    if table.format == "excel" and (args.stream or args.checkpoint):
+        raise ValueError(f"{args.data}: Excel files are read as a whole; save it as CSV for --stream and --checkpoint.")
+    return args.stream or args.checkpoint is not None or _frames.is_large(table)
+
+
+def _check_options(args, table) -> None:
+    """Refuse columns that the table lacks, and what has no meaning, before a long fit."""
+    named = {"--weight": [args.weight] if args.weight else [], "--ignore": args.ignore}
+    for option, names in named.items():
+        for name in names:
+            if name not in table.columns:
+                has = _frames.listing(table.columns)
+                raise ValueError(f"{args.data}: there is no column {name!r} for {option}; it has {has}.")
+    _frames.check_target(table.columns, args.target, args.data)
+    if not _inputs(args, table):
+        raise ValueError(f"{args.data}: there is no column beside {_frames.listing(_beside(args))} to predict from.")
+    if args.sample_rows is not None and args.sample_rows < 1:
+        raise ValueError(f"--sample-rows {args.sample_rows}: at least 1 is needed.")
+
+
+def _beside(args) -> list[str]:
+    """Columns that the classes are not predicted from."""
+    return [*args.ignore, *([args.weight] if args.weight else []), args.target]
+
+
+def _inputs(args, table) -> list[str]:
+    return [name for name in table.columns if name not in _beside(args)]
+
+
+def _fit_whole(args, table, classifier) -> tuple[_models.TableModel, dict]:
+    frame, y, dropped = _frames.split_target(_frames.whole(table, args.data), args.target, args.data)
+    _tell_dropped(args, dropped)
+    X = frame[_inputs(args, table)]
+    weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
+    prepared = _models.vectorizer()
+    classifier.fit(prepared.fit_transform(X), y, weight)
+    model = _models.TableModel(_models.behind(prepared, classifier), args.target, list(X.columns))
+    counts = {str(label): int(count) for label, count in zip(*np.unique(y, return_counts=True))}
+    return model, _about(model, len(X), dropped, counts) | _left_out(classifier, y)
+
+
+def _fit_stream(args, table, classifier) -> tuple[_models.TableModel, dict]:
+    verbose = _text.wants_progress(args)
+    needed = [name for name in table.columns if name not in args.ignore]
+    rows = LabelledTable.of(table.settled(needed, verbose), _inputs(args, table), args.target, verbose)
+    if not rows.n_rows:
+        raise ValueError(f"{args.data}: the column {args.target!r} is empty in every row.")
+    _tell_dropped(args, rows.n_missing)
+    prepared, n_sample = _prepared(args, rows)
+    classifier.fit(TableSource(rows, prepared, args.weight), checkpoint=args.checkpoint)
+    model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns)
+    counts = {str(label): count for label, count in sorted(rows.counts.items())}
+    return model, _about(model, rows.n_rows, rows.n_missing, counts) | {"sample_rows": n_sample}
+
+
+def _prepared(args, rows: LabelledTable):
+    """The vectoriser, fitted on a sample which need not stay in memory, and how many rows that has."""
+    sample = rows.sample(args.seed, args.sample_rows)
+    _text.remark(args, f"{len(sample):,} of {rows.n_rows:,} rows say what the columns are")
+    return _models.vectorizer().fit(sample), len(sample)
+
+
+def _tell_dropped(args, dropped: int) -> None:
     if dropped:
         _text.remark(args, f"{dropped} row(s) without {args.target!r} left out")
-    pipeline = _models.for_tables(classifier)
-    name = pipeline.steps[-1][0]
-    options = {} if weight is None else {f"{name}__sample_weight": weight[known]}
-    pipeline.fit(X, y, **options)
-    model = _models.TableModel(pipeline, args.target, list(X.columns))
-    return model, _about(len(X), X.shape[1], y) | {"kinds": _models.kinds_of(pipeline)} | _left_out(classifier, y)
 
 
-def _fit_stream(args, classifier) -> tuple[_models.TableModel, dict]:
-    from .. import open_rows
-
-    source = open_rows(args.data, target=args.target, weight=args.weight, format=_arrow_kind(args))
-    classifier.fit(source, checkpoint=args.checkpoint)
-    model = _models.TableModel(classifier, args.target, [str(name) for name in classifier.feature_names_in_])
-    return model, {"rows": source.n_rows, "columns": source.n_features, "classes": list(classifier.classes_)}
-
-
-def _arrow_kind(args) -> str | None:
-    if args.data == "-":
-        raise ValueError("--stream reads a file more than once, which standard input does not allow; name a file.")
-    return args.format
-
-
-def _taken(frame, column: str | None, path: str) -> np.ndarray | None:
-    if column is None:
-        return None
-    if column not in frame.columns:
-        raise ValueError(f"{path}: there is no column {column!r} for --weight.")
-    return frame[column].to_numpy(dtype=float)
-
-
-def _about(n: int, d: int, y: np.ndarray) -> dict:
-    classes, counts = np.unique(y, return_counts=True)
-    shares = {str(label): int(count) for label, count in zip(classes, counts)}
-    return {"rows": n, "columns": d, "classes": list(shares), "class_rows": shares}
+def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dict[str, int]) -> dict:
+    found = {"rows": n_rows, "rows_left_out": dropped, "columns": len(model.columns), "classes": list(class_rows)}
+    return found | {"class_rows": class_rows, "kinds": _models.kinds_of(model.pipeline)}
 
 
 def _left_out(classifier, y) -> dict:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 
+from ..data.files import SEPARATORS
+from ..data.tables import TEXT, LabelledTable
 from . import _frames, _models, _text
 
 NAME = "report"
@@ -25,6 +27,7 @@ def add_options(command) -> None:
     )
     command.add_argument("--out", default="report.html", help="page to write (default: %(default)s)")
     command.add_argument("--title", help="default: the name of the data")
+    _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:
@@ -41,17 +44,23 @@ def run(args) -> None:
 
 
 def labelled(model: _models.TableModel, path: str, args):
-    """The model's columns of a table and the classes of its rows."""
+    """The model's columns of a table, in memory unless it is large, and the classes of its rows."""
     target = args.target or model.target
     if not target:
         raise ValueError("--target is needed: the model does not know the name of the column that it predicts.")
-    X, y, dropped = _frames.split_target(_frames.read(path, args.format), target, path)
-    if dropped:
-        _text.remark(args, f"{path}: {dropped} row(s) without {target!r} left out")
-    unknown = sorted(set(y.tolist()) - set(model.classes.tolist()), key=str)
+    table = model.opened(args, path)
+    _frames.check_target(table.columns, target, path)
+    if table.format in SEPARATORS and model.classes.dtype.kind not in "iufb":
+        table = table.typed({target: TEXT})
+    rows = LabelledTable.of(table, model.columns, target, _text.wants_progress(args))
+    if not rows.n_rows:
+        raise ValueError(f"{path}: the column {target!r} is empty in every row.")
+    if rows.n_missing:
+        _text.remark(args, f"{path}: {rows.n_missing} row(s) without {target!r} left out")
+    unknown = sorted(set(rows.counts) - set(model.classes.tolist()), key=str)
     if unknown:
         raise ValueError(
             f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
             f"{_frames.listing(model.classes)}."
         )
-    return model.inputs(X, path), y
+    return rows if _frames.is_large(table) else rows.whole(), rows.labels()

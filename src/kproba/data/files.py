@@ -1,4 +1,4 @@
-"""Rows of Parquet, CSV and Arrow files, read batch by batch; and probabilities written the same way.
+"""Rows of Parquet, CSV, TSV and Arrow files, read batch by batch; and tables written the same way.
 
 Memory does not grow with the number of rows: a reader holds a batch of a few MiB and the chunk that it fills.
 """
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def open_rows(
     *,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> FileSource:
-    """Rows of Parquet, CSV or Arrow files as a source, larger than memory if need be.
+    """Rows of Parquet, CSV, TSV or Arrow files as a source, larger than memory if need be.
 
     Every file's columns are looked at before the first row is read, so that a file that does not fit is refused now.
     Missing cells are refused when they are read; in a CSV file these are empty ones, NA, NaN, null and their like.
@@ -50,12 +50,13 @@ def open_rows(
     columns : names of the feature columns, in the order wanted
         By default all but ``target`` and ``weight``, in the order of the first file. Other files may have them in
         another order.
-    format : "parquet", "csv" or "arrow"; by default judged by the suffix
+    format : "parquet", "csv", "tsv" or "arrow"; by default judged by the suffix
     dtype : "float32" or "float64"; by default float32 if every feature column is, and float64 otherwise
     chunk_bytes : size of a chunk of inputs
     """
     _pyarrow()
-    files, kind = _resolve(paths, format)
+    files, name = resolve(paths, format)
+    kind = _KINDS[name]
     first = _look(files[0], kind)
     layout = _choose_layout(first, target, weight, columns)
     parts, is_single, label_types = [], True, []
@@ -311,9 +312,11 @@ class _Arrow:
 
 
 class _Csv:
-    name = "CSV"
-    suffixes: tuple[str, ...] = (".csv", ".csv.gz")
     advice = "Every line must have the same number of cells and every column one type; mend the file or leave it out."
+
+    def __init__(self, name: str, separator: str):
+        self.name, self._separator = name, separator
+        self.suffixes: tuple[str, ...] = (f".{name.lower()}", f".{name.lower()}.gz")
 
     def look(self, path: str) -> _Look:
         with self._open(path) as reader:
@@ -334,11 +337,11 @@ class _Csv:
         with self._open(part.path, include_columns=layout.columns, column_types=types) as reader:
             yield from reader
 
-    @staticmethod
-    def _open(path: str, **convert):
+    def _open(self, path: str, **convert):
         csv = _pyarrow("csv")
         return csv.open_csv(
             path,
+            parse_options=csv.ParseOptions(delimiter=self._separator),
             read_options=csv.ReadOptions(block_size=_csv_block_bytes(path)),
             convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
         )
@@ -350,7 +353,14 @@ def _csv_block_bytes(path: str) -> int:
         return max(_CSV_BLOCK_BYTES, 32 * len(file.readline()))
 
 
-_KINDS: dict[str, _Kind] = {"parquet": _Parquet(), "csv": _Csv(), "arrow": _Arrow()}
+#: What separates the cells of a line.
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+_KINDS: dict[str, _Kind] = {
+    "parquet": _Parquet(),
+    "csv": _Csv("CSV", SEPARATORS["csv"]),
+    "tsv": _Csv("TSV", SEPARATORS["tsv"]),
+    "arrow": _Arrow(),
+}
 _FORMATS = {**{name: name for name in _KINDS}, "feather": "arrow", "ipc": "arrow"}
 
 
@@ -380,6 +390,24 @@ def _look(path: str, kind: _Kind) -> _Look:
         return kind.look(path)
 
 
+def columns_of(path: str, format: str) -> list[str]:
+    """The names of the columns of a Parquet or Arrow file, but not of those in which pandas kept an index."""
+    if format == "parquet":
+        schema = _pyarrow("parquet").read_schema(path)
+    else:
+        with _pyarrow().memory_map(path) as memory:
+            schema = _pyarrow("ipc").open_file(memory).schema
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in _types(path, schema) if name not in index]
+
+
+def batches_of(path: str, format: str, columns: Sequence[str], size: int) -> Iterator[Any]:
+    """Record batches of some columns of a Parquet or Arrow file, of about ``size`` rows or as the file has them."""
+    kind = _KINDS[format]
+    part = _Part(path, kind.look(path).counts, frozenset(), None)
+    return kind.batches(part, 0, size, _Layout(tuple(columns), None, None))
+
+
 def _types(path: str, schema) -> dict[str, Any]:
     twice = [name for name, count in Counter(schema.names).items() if count > 1]
     if twice:
@@ -389,8 +417,8 @@ def _types(path: str, schema) -> dict[str, Any]:
     return dict(zip(schema.names, schema.types))
 
 
-def _resolve(paths: Paths, format: str | None) -> tuple[list[str], _Kind]:
-    """The files meant, and their one format."""
+def resolve(paths: Paths, format: str | None) -> tuple[list[str], str]:
+    """The files meant, and the name of their one format."""
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format={format!r} is not known; use one of {', '.join(map(repr, _FORMATS))}.")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -404,7 +432,7 @@ def _resolve(paths: Paths, format: str | None) -> tuple[list[str], _Kind]:
     if len(formats) > 1:
         found = ", ".join(f"{file} is {name}" for name, file in formats.items())
         raise ValueError(f"paths mixes formats ({found}); open one at a time, or say which with format=.")
-    return files, _KINDS[next(iter(formats))]
+    return files, next(iter(formats))
 
 
 def _files_at(path: str, format: str | None) -> list[str]:
@@ -550,26 +578,17 @@ def _listing(names, most: int = 20) -> str:
     return ", ".join(map(str, names[:most])) + rest
 
 
-class ProbabilityWriter:
-    """Writes predictions as they come to a .parquet, .csv or .arrow file that appears only once it is complete.
+class TableWriter:
+    """Writes Arrow tables as they come to a .parquet, .csv, .tsv or .arrow file that appears only once it is complete.
 
-    The columns are ``proba_<class>`` for every class, and ``prediction`` if the first ``write`` has one. What is
-    written goes to a temporary file beside the target; an exception inside the ``with`` block removes it and leaves
-    whatever stood at ``path`` before.
-
-    Examples
-    --------
-    ``with ProbabilityWriter("out.parquet", model.classes_) as out:`` and in it, for every chunk of a source,
-    ``out.write(model.predict_proba(chunk.X))``.
+    What is written goes to a temporary file beside the target; an exception inside the ``with`` block removes it and
+    leaves whatever stood at ``path`` before.
     """
 
-    def __init__(self, path: str | os.PathLike, classes):
+    def __init__(self, path: str | os.PathLike):
         _pyarrow()
         self.path = os.path.expanduser(os.fspath(path))
         self._kind = _format_of(self.path)
-        self._columns = [f"proba_{label}" for label in classes]
-        if len(set(self._columns)) < len(self._columns):
-            raise ValueError(f"classes has labels that are written the same: {_listing(self._columns)}.")
         folder, name = os.path.split(os.path.abspath(self.path))
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"path={self.path!r}: there is no directory {folder}; make it first.")
@@ -581,36 +600,17 @@ class ProbabilityWriter:
         self._writer: Any = None
         self._is_closed = False
 
-    def __enter__(self) -> ProbabilityWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind, error, traceback) -> None:
         self.close() if kind is None else self.discard()
 
-    def write(self, proba, prediction=None) -> None:
-        """Append rows: ``proba`` (m, n_classes) and, in all calls or in none, ``prediction`` (m,)."""
-        if self._is_closed:
-            raise ValueError(f"{self.path} is closed; make a new ProbabilityWriter.")
-        table = self._table(np.asarray(proba), prediction)
-        if not table.num_rows:
-            return  # no rows tell no type of prediction
+    def write_table(self, table) -> None:
+        """Append the rows of an Arrow table; the first one settles the types of the columns."""
         if self._writer is None:
             self._start(table.schema)
-        if table.schema.names != self._schema.names:
-            raise ValueError("prediction must be given in every write or in none.")
         self._writer.write_table(table.cast(self._schema))
-
-    def _table(self, proba: np.ndarray, prediction):
-        pa = _pyarrow()
-        if proba.ndim != 2 or proba.shape[1] != len(self._columns):
-            raise ValueError(f"proba has shape {proba.shape}, expected (rows, {len(self._columns)}): one a class.")
-        columns = {name: pa.array(np.ascontiguousarray(proba[:, j])) for j, name in enumerate(self._columns)}
-        if prediction is not None:
-            prediction = np.asarray(prediction)
-            if prediction.shape != (len(proba),):
-                raise ValueError(f"prediction has shape {prediction.shape}, expected ({len(proba)},).")
-            columns["prediction"] = pa.array(prediction.tolist() if prediction.dtype.kind in "UO" else prediction)
-        return pa.table(columns)
 
     def _start(self, schema) -> None:
         pa = _pyarrow()
@@ -618,18 +618,23 @@ class ProbabilityWriter:
         self._sink, self._schema = pa.output_stream(self._temporary, compression=compression), schema
         if self._kind == "parquet":
             self._writer = _pyarrow("parquet").ParquetWriter(self._sink, schema)
-        elif self._kind == "csv":
-            self._writer = _pyarrow("csv").CSVWriter(self._sink, schema)
-        else:
+        elif self._kind == "arrow":
             self._writer = _pyarrow("ipc").new_file(self._sink, schema)
+        else:
+            options = _pyarrow("csv").WriteOptions(delimiter=SEPARATORS[self._kind])
+            self._writer = _pyarrow("csv").CSVWriter(self._sink, schema, write_options=options)
+
+    def _before_rows(self) -> None:
+        """Called where a file ends before it has any rows."""
+        raise ValueError(f"{self.path}: there are no rows to write.")
 
     def close(self) -> None:
-        """Finish the file and put it in its place; without a single ``write`` it has columns and no rows."""
+        """Finish the file and put it in its place."""
         if self._is_closed:
             return
         try:
             if self._writer is None:
-                self._start(self._table(np.empty((0, len(self._columns))), None).schema)
+                self._before_rows()
             self._writer.close()
             self._sink.close()
             os.replace(self._temporary, self.path)
@@ -647,3 +652,48 @@ class ProbabilityWriter:
                 open_one.close()
         with suppress(FileNotFoundError):
             os.remove(self._temporary)
+
+
+class ProbabilityWriter(TableWriter):
+    """Writes predictions as they come to a file that appears only once it is complete.
+
+    The columns are ``proba_<class>`` for every class, and ``prediction`` if the first ``write`` has one. Without a
+    single ``write`` the file has columns and no rows.
+
+    Examples
+    --------
+    ``with ProbabilityWriter("out.parquet", model.classes_) as out:`` and in it, for every chunk of a source,
+    ``out.write(model.predict_proba(chunk.X))``.
+    """
+
+    def __init__(self, path: str | os.PathLike, classes):
+        self._columns = [f"proba_{label}" for label in classes]
+        if len(set(self._columns)) < len(self._columns):
+            raise ValueError(f"classes has labels that are written the same: {_listing(self._columns)}.")
+        super().__init__(path)
+
+    def write(self, proba, prediction=None) -> None:
+        """Append rows: ``proba`` (m, n_classes) and, in all calls or in none, ``prediction`` (m,)."""
+        if self._is_closed:
+            raise ValueError(f"{self.path} is closed; make a new ProbabilityWriter.")
+        table = self._table(np.asarray(proba), prediction)
+        if not table.num_rows:
+            return  # no rows tell no type of prediction
+        if self._schema is not None and table.schema.names != self._schema.names:
+            raise ValueError("prediction must be given in every write or in none.")
+        self.write_table(table)
+
+    def _before_rows(self) -> None:
+        self._start(self._table(np.empty((0, len(self._columns))), None).schema)
+
+    def _table(self, proba: np.ndarray, prediction):
+        pa = _pyarrow()
+        if proba.ndim != 2 or proba.shape[1] != len(self._columns):
+            raise ValueError(f"proba has shape {proba.shape}, expected (rows, {len(self._columns)}): one a class.")
+        columns = {name: pa.array(np.ascontiguousarray(proba[:, j])) for j, name in enumerate(self._columns)}
+        if prediction is not None:
+            prediction = np.asarray(prediction)
+            if prediction.shape != (len(proba),):
+                raise ValueError(f"prediction has shape {prediction.shape}, expected ({len(proba)},).")
+            columns["prediction"] = pa.array(prediction.tolist() if prediction.dtype.kind in "UO" else prediction)
+        return pa.table(columns)

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.dask import is_dask
+from ..data.tables import LabelledTable
 from ..devices.device import to_numpy
 from .measures import (
     Histogram,
@@ -22,11 +23,12 @@ from .measures import (
     intervals,
     reliability,
     resampled_means,
+    resampling_units,
     risk_coverage,
-    row_losses,
     summed_up,
     thinned,
     top_class,
+    unit_losses,
 )
 from .rivals import Rival, rivals
 from .search_map import SearchPanel, search_panels
@@ -240,6 +242,8 @@ def _predicted(model, X, y):
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"model: {type(model).__name__} has no predict_proba; a report is about probabilities.")
     _refuse_tags(model, y)
+    if isinstance(X, LabelledTable):  # its rows are more than memory holds, their probabilities are not
+        return np.concatenate([model.predict_proba(frame) for frame, _ in X.frames(title="probabilities")])
     return model.predict_proba(X)
 
 
@@ -262,16 +266,15 @@ def _codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def scores_of(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
     """All models on the same resamples, so that their differences have intervals too."""
-    losses = [row_losses(codes, rival.proba) for rival in models]
-    width = losses[0].shape[1]
-    resampled = resampled_means(np.hstack(losses), seed)
+    unit = resampling_units(len(codes), seed)
+    losses = [unit_losses(codes, rival.proba, unit) for rival in models]
+    means, width = [loss.sum(axis=0) / len(codes) for loss in losses], losses[0].shape[1]
+    resampled = resampled_means(np.hstack(losses), np.bincount(unit), seed)
     found = []
     for number, rival in enumerate(models):
         part = slice(number * width, (number + 1) * width)
-        error, log_loss, brier, calibration = intervals(
-            summed_up(losses[number].mean(axis=0)), summed_up(resampled[:, part])
-        )
-        more = (losses[number] - losses[0])[:, 1].mean(), resampled[:, part.start + 1] - resampled[:, 1]
+        error, log_loss, brier, calibration = intervals(summed_up(means[number]), summed_up(resampled[:, part]))
+        more = means[number][1] - means[0][1], resampled[:, part.start + 1] - resampled[:, 1]
         (excess,) = intervals(np.array([more[0]]), more[1][:, None])
         chance = calibration_by_chance(rival.proba.max(axis=1))
         found.append(Score(rival.name, error, log_loss, brier, calibration, chance, excess if number else None))
@@ -321,7 +324,8 @@ def _values(X, numbers, columns) -> list[tuple[str, ...]]:
     """Some columns of some rows, as text."""
     if not columns or not len(numbers):
         return [()] * len(numbers)
-    part = _safe_indexing(_safe_indexing(X, numbers), columns, axis=1)
+    rows = X.take(numbers) if isinstance(X, LabelledTable) else _safe_indexing(X, numbers)
+    part = _safe_indexing(rows, columns, axis=1)
     part = part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=object)
     return [tuple(map(_value, row)) for row in part.tolist()]
 
@@ -333,7 +337,8 @@ def _value(value) -> str:
 def _shown_columns(model, X, names) -> list[tuple[str, int]]:
     """Name and number of the columns that tables show: the most relevant ones where the model weighs them."""
     shape: tuple = getattr(X, "shape", ())
-    if len(shape) != 2 or not shape[1] or not (hasattr(X, "__array__") or hasattr(X, "tocsr")):
+    is_table = isinstance(X, LabelledTable) or hasattr(X, "__array__") or hasattr(X, "tocsr")
+    if len(shape) != 2 or not shape[1] or not is_table:
         return []
     given = getattr(model, "feature_names_in_", getattr(X, "columns", None)) if names is None else names
     given = [f"x{j}" for j in range(shape[1])] if given is None else list(map(str, given))

@@ -44,18 +44,18 @@ def top_class(codes: np.ndarray, proba: np.ndarray) -> TopClass:
     return TopClass(predicted, proba[np.arange(len(codes)), predicted], predicted == codes)
 
 
-def row_losses(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """Columns whose means are error, log-loss and Brier score, then one a bin: confidence minus success.
+def unit_losses(codes: np.ndarray, proba: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Sums over the rows of each unit (n_units, 3 + bins): error, log-loss, Brier score, and confidence minus success.
 
-    Absolute sums of the latter over n add up to the calibration error.
+    There is a column of the latter for every bin; absolute sums of these over n add up to the calibration error.
     """
-    top = top_class(codes, proba)
+    top, n_units = top_class(codes, proba), int(unit.max()) + 1
     own = proba[np.arange(len(codes)), codes]
     brier = np.square(proba).sum(axis=1) - 2.0 * own + 1.0
-    columns = np.zeros((len(codes), 3 + ERROR_BINS))
-    columns[:, 0], columns[:, 1], columns[:, 2] = ~top.correct, -np.log(np.maximum(own, _EPS)), brier
-    columns[np.arange(len(codes)), 3 + _error_bins(top.confidence)] = top.confidence - top.correct
-    return columns
+    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), brier)
+    place = unit * ERROR_BINS + _error_bins(top.confidence)
+    gaps = np.bincount(place, top.confidence - top.correct, n_units * ERROR_BINS)
+    return np.column_stack([*(np.bincount(unit, loss) for loss in losses), gaps.reshape(n_units, ERROR_BINS)])
 
 
 def _error_bins(confidence: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def _error_bins(confidence: np.ndarray) -> np.ndarray:
 
 
 def summed_up(means: np.ndarray) -> np.ndarray:
-    """Error, log-loss, Brier score and calibration error from means of :func:`row_losses`, along the last axis."""
+    """Error, log-loss, Brier score and calibration error from means of :func:`unit_losses`, along the last axis."""
     return np.concatenate([means[..., :3], np.abs(means[..., 3:]).sum(axis=-1, keepdims=True)], axis=-1)
 
 
@@ -79,25 +79,25 @@ def calibration_by_chance(confidence: np.ndarray) -> float:
     return float(np.sqrt(2.0 / np.pi * spread).sum() / len(confidence))
 
 
-def resampled_means(columns: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """Means (resamples, k) of columns (n, k) over rows drawn with replacement: multinomial counts times the rows.
+def resampling_units(n_rows: int, seed: int) -> np.ndarray:
+    """The number of the unit that each row is drawn with: its own, or of many rows that of a group drawn at random."""
+    if n_rows <= MOST_UNITS:
+        return np.arange(n_rows)
+    return np.random.default_rng(seed).permutation(n_rows) % MOST_UNITS
 
-    >>> resampled_means(np.ones((5, 2)), seed=0, resamples=3)
+
+def resampled_means(sums: np.ndarray, size: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """Means (resamples, k) of rows in units drawn with replacement, from the sums (n_units, k) and sizes of the units.
+
+    >>> resampled_means(np.ones((5, 2)), np.ones(5), seed=0, resamples=3)
     array([[1., 1.],
            [1., 1.],
            [1., 1.]])
     """
-    rng = np.random.default_rng(seed)
-    size = np.ones(len(columns))
-    if len(columns) > MOST_UNITS:
-        group = rng.permutation(len(columns)) % MOST_UNITS
-        order = np.argsort(group, kind="stable")
-        starts = np.searchsorted(group[order], np.arange(MOST_UNITS))
-        columns, size = np.add.reduceat(columns[order], starts), np.bincount(group).astype(float)
-    n, found = len(columns), []
+    rng, n, found = np.random.default_rng(seed), len(sums), []
     for left in range(resamples, 0, -max(1, BLOCK // n)):
         counts = rng.multinomial(n, np.full(n, 1.0 / n), size=min(left, max(1, BLOCK // n)))
-        found.append(counts @ columns / (counts @ size)[:, None])
+        found.append(counts @ sums / (counts @ size)[:, None])
     return np.concatenate(found)
 
 

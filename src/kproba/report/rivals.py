@@ -91,7 +91,8 @@ def _regression(table):
 def _table(model, X) -> tuple[Any, list[str]]:
     """X as a table of numbers, if need be by the first steps of a pipeline, and a note on that."""
     table = _numeric(X)
-    if table is not None or X is None or not isinstance(model, Pipeline) or len(model) == 1:
+    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")  # a table larger than memory is none
+    if table is not None or not is_frame or not isinstance(model, Pipeline) or len(model) == 1:
         return table, []
     return _numeric(model[:-1].transform(X)), ["Logistic regression sees the columns that the pipeline makes."]
 

@@ -1,0 +1,355 @@
+"""Tables of numbers, categories, dates and text that may be larger than memory: some rows at a time as pandas frames,
+and as rows of numbers by a fitted transformer.
+
+What a column holds is settled by all of its rows: one that begins with numbers and goes on with words is text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..progress import RowProgress
+from .files import SEPARATORS, Paths, batches_of, columns_of, resolve
+from .sources import CHUNK_BYTES, Chunk, Source
+
+#: Rows of a frame, and cells where it has many columns: skrub takes hardly longer for 10,000 rows than for 2,000.
+FRAME_ROWS, FRAME_CELLS = 50_000, 1_500_000
+#: Rows that a transformer is fitted on, and cells where there are many columns.
+SAMPLE_ROWS, SAMPLE_CELLS = 50_000, 5_000_000
+#: No table is so wide that fewer rows are worth a call.
+FEWEST_ROWS = 1_000
+EXCEL = "excel"
+#: What a column is: whole numbers without gaps, numbers, truth values without gaps, truth values, words.
+WHOLE, NUMBER, TRUTH, TRUTH_OR_GAP, TEXT = "int64", "float64", "bool", "boolean", "str"
+#: How text files are read: what pandas takes for missing is, and "?", with spaces before it or not.
+TEXT_FILES: dict[str, Any] = {"na_values": ["?"], "skipinitialspace": True}
+#: A column without a single value, which goes with all others but leaves gaps in them.
+EMPTY = "empty"
+
+
+def open_table(paths: Paths, format: str | None = None, frame_rows: int | None = None) -> Table:
+    """The table in a CSV, TSV, Parquet, Arrow or Excel file, or in several of a kind.
+
+    Parameters
+    ----------
+    paths : a path, a glob such as ``"train/*.parquet"``, a directory, or a list of these
+    format : "csv", "tsv", "parquet", "arrow" or "excel"; by default judged by the suffix
+    frame_rows : rows that are read at a time; by default as many as take some 100 MB
+    """
+    files, format = ([os.fspath(paths)], EXCEL) if format == EXCEL else resolve(paths, format)  # type: ignore[arg-type]
+    names = [_columns(file, format) for file in files]
+    for file, found in zip(files, names):
+        lacking = [name for name in names[0] if name not in found]
+        if lacking:
+            raise ValueError(f"{file} lacks the column {lacking[0]!r} of {files[0]}; all files need the same columns.")
+    return Table(tuple(files), format, names[0], frame_rows or _bounded(FRAME_ROWS, FRAME_CELLS, len(names[0])))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of files; ``types`` are those that have been settled, ``is_read`` says whether all lines were checked.
+
+    ``holds`` lives as long as the files have to.
+    """
+
+    files: tuple[str, ...]
+    format: str
+    columns: list[str]
+    frame_rows: int
+    types: dict[str, str] = field(default_factory=dict)
+    is_read: bool = False
+    holds: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.files[0] if len(self.files) == 1 else f"{len(self.files)} files from {self.files[0]}"
+
+    def frames(self, columns: Sequence[str] | None = None, verbose: int = 0, title: str = "reading") -> Iterator:
+        """Some rows after the other, of all columns or of these; a pass may be made as often as wanted."""
+        wanted = self.columns if columns is None else list(columns)
+        with RowProgress(verbose, None, title) as progress:
+            for file in self.files:
+                for frame in self._frames_of(file, wanted, self.frame_rows):
+                    progress.rows(len(frame))
+                    yield frame
+
+    def whole(self):
+        """All rows as one frame, of the types that :meth:`settled` finds."""
+        if self.format in SEPARATORS and len(self.files) == 1 and not self.types:
+            (frame,) = self._frames_of(self.files[0], self.columns, sys.maxsize)  # the parser sees all rows at once
+            return frame
+        return _pandas().concat(list(self.settled().frames()), ignore_index=True)
+
+    def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
+        """The same table after a look at all rows, with the one type that every column, or each of these, has."""
+        found: dict[str, str] = {}
+        for frame in self.frames(columns, verbose, "columns"):
+            for name in frame.columns:
+                seen = _type_of(frame[name])
+                found[name] = seen if name not in found else _wider(found[name], seen)
+        known = {name: NUMBER if seen == EMPTY else seen for name, seen in found.items()}
+        return replace(self, types={**self.types, **known}, is_read=self.is_read or len(found) > 1)
+
+    def typed(self, types: dict[str, str]) -> Table:
+        """The same with types for some columns: "str" reads 01 as it stands."""
+        return replace(self, types={**self.types, **types})
+
+    def _frames_of(self, file: str, columns: list[str], rows: int) -> Iterator:
+        with _reading(file, self.format):
+            for frame in _READERS[self.format](file, self.format, columns, rows, self.types, self.is_read):
+                if len(frame):
+                    yield frame[columns]
+
+
+class Labelled(NamedTuple):
+    """Rows of a frame that have a label, and their labels."""
+
+    frame: Any
+    y: np.ndarray
+
+
+def labelled(frame, target: str) -> Labelled:
+    """The rows that have a label: numbers and truth values as they are, all else as text."""
+    known = frame[frame[target].notna().to_numpy()]
+    labels = known[target].infer_objects()
+    if str(labels.dtype) == TRUTH_OR_GAP:
+        labels = labels.astype(bool)
+    if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iufb":
+        return Labelled(known.drop(columns=target), labels.to_numpy())
+    codes, distinct = _pandas().factorize(labels)
+    words = np.array(list(map(str, distinct)), dtype=object)  # one string a label and not one a row
+    return Labelled(known.drop(columns=target), words[codes])
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """Those rows of a table that have a label in ``target``, with some of its columns.
+
+    ``n_rows`` have one and ``n_missing`` have none; ``counts`` are the rows of each label.
+    """
+
+    table: Table
+    columns: list[str]
+    target: str
+    counts: dict[Any, int]
+    n_missing: int
+    verbose: int = 0
+
+    @classmethod
+    def of(cls, table: Table, columns: Sequence[str], target: str, verbose: int = 0) -> LabelledTable:
+        """Read the labels of a table."""
+        counts: Counter = Counter()
+        n_seen = 0
+        for frame in table.frames([target], verbose, "classes"):
+            n_seen += len(frame)
+            counts.update(labelled(frame, target).y.tolist())
+        return cls(table, list(columns), target, dict(counts), n_seen - sum(counts.values()), verbose)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, len(self.columns)
+
+    def frames(self, *beside: str, title: str = "reading") -> Iterator[Labelled]:
+        """Some rows after the other; ``beside`` names further columns."""
+        wanted = dict.fromkeys([*self.columns, *beside, self.target])
+        for frame in self.table.frames(list(wanted), self.verbose, title):
+            found = labelled(frame, self.target)
+            if len(found.y):
+                yield found
+
+    def labels(self) -> np.ndarray:
+        """The labels of all rows."""
+        return np.concatenate([labelled(frame, self.target).y for frame in self.table.frames([self.target])])
+
+    def whole(self):
+        """All rows as one frame."""
+        return _pandas().concat([frame for frame, _ in self.frames()], ignore_index=True)
+
+    def take(self, numbers: np.ndarray):
+        """Some rows as a frame, in the order in which their numbers are given."""
+        order, start, found = np.argsort(numbers), 0, []
+        places = np.asarray(numbers)[order]
+        for frame, _ in self.frames(title="rows to show"):
+            inside = places[(places >= start) & (places < start + len(frame))] - start
+            found.append(frame.iloc[inside])
+            start += len(frame)
+            if start > places[-1]:
+                break
+        return _pandas().concat(found, ignore_index=True).iloc[np.argsort(order)]
+
+    def sample(self, seed: int, size: int | None = None):
+        """Rows drawn from all of the table, in its order: all of them if they are no more than ``size``."""
+        size = size or _bounded(SAMPLE_ROWS, SAMPLE_CELLS, len(self.columns))
+        drawn = np.random.default_rng(seed).choice(self.n_rows, min(size, self.n_rows), replace=False)
+        return self.take(np.sort(drawn))
+
+
+class TableSource(Source):
+    """Rows of a table as a fitted transformer makes numbers of them."""
+
+    feature_names = None
+
+    def __init__(self, rows: LabelledTable, transformer, weight: str | None = None):
+        self._rows, self._transformer, self._weight = replace(rows, verbose=0), transformer, weight
+        first = next(rows.frames())
+        X = self._numbers(first.frame.iloc[:1])
+        self.name, self.n_rows = rows.table.name, rows.n_rows
+        self.n_features, self.dtype, self.chunk_bytes = X.shape[1], X.dtype, CHUNK_BYTES
+
+    def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
+        self._check_start(start_row)
+        row, beside = 0, () if self._weight is None else (self._weight,)
+        for frame, y in self._rows.frames(*beside):
+            surplus = min(max(start_row - row, 0), len(y))
+            if surplus < len(y):
+                yield self._chunk(frame.iloc[surplus:], y[surplus:], row + surplus, columns_only)
+            row += len(y)
+        if row != self.n_rows:
+            raise ValueError(f"{self.name} had {self.n_rows} rows and now has {row}; files must stay as they are.")
+
+    def _chunk(self, frame, y: np.ndarray, start: int, columns_only: bool) -> Chunk:
+        X = self._numbers(frame[self._rows.columns])
+        if columns_only:
+            return Chunk(X, None, None, start)
+        weight = None if self._weight is None else frame[self._weight].to_numpy(dtype=np.float64, na_value=np.nan)
+        return Chunk(X, y, weight, start)
+
+    def _numbers(self, frame) -> np.ndarray:
+        return np.ascontiguousarray(self._transformer.transform(frame))
+
+    def where(self, row: int) -> str:
+        return f"row {row} of those of {self.name} that have {self._rows.target!r}"
+
+
+def _bounded(rows: int, cells: int, n_columns: int) -> int:
+    return int(np.clip(cells // n_columns, FEWEST_ROWS, rows))
+
+
+def _type_of(column) -> str:
+    """What the values of a part of a column are; what is neither number, truth value nor text goes by its own name."""
+    if column.isna().all():
+        return EMPTY
+    kind = column.dtype.kind
+    if kind in "iuf":
+        is_whole = kind != "f" and column.dtype != np.uint64 and not column.isna().any()
+        return WHOLE if is_whole else NUMBER
+    if kind == "b":
+        return TRUTH_OR_GAP if column.isna().any() else TRUTH
+    if column.dtype == object and _pandas().api.types.infer_dtype(column, skipna=True) == "boolean":
+        return TRUTH_OR_GAP
+    return TEXT if kind == "O" else str(column.dtype)
+
+
+def _wider(one: str, other: str) -> str:
+    """The type that takes in both."""
+    both = {one, other}
+    if len(both) == 1:
+        return one
+    if both <= {WHOLE, NUMBER, EMPTY}:
+        return NUMBER
+    if both <= {TRUTH, TRUTH_OR_GAP, EMPTY}:
+        return TRUTH_OR_GAP
+    return next(iter(both - {EMPTY})) if EMPTY in both else TEXT
+
+
+def _separated(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
+    """Frames of a CSV or TSV file, at least of these columns."""
+    # usecols saves time, but then a line with too many cells goes unnoticed: let another pass see all of them
+    needed = columns if is_read or len(columns) == 1 else None
+    options = {"sep": SEPARATORS[format], "usecols": needed, "low_memory": False, **TEXT_FILES}
+    known = {name: types[name] for name in columns if name in types}
+    with _pandas().read_csv(file, dtype=known, chunksize=rows, **options) as reader:
+        yield from reader
+
+
+def _columnar(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
+    """Frames of a Parquet or Arrow file."""
+    for batch in batches_of(file, format, columns, rows):
+        for start in range(0, batch.num_rows, rows):
+            yield _cast(_frame(batch.slice(start, rows)), types)
+
+
+def _excel(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
+    frame = _sheet(file, os.path.getmtime(file))
+    for start in range(0, len(frame), rows):
+        yield _cast(frame.iloc[start : start + rows], types)
+
+
+@lru_cache(maxsize=1)
+def _sheet(file: str, changed: float):
+    """An Excel file, which can only be read as a whole; once is slow enough."""
+    frame = _pandas().read_excel(file)
+    frame.columns = frame.columns.map(str)
+    return frame
+
+
+_READERS = {"csv": _separated, "tsv": _separated, "parquet": _columnar, "arrow": _columnar, EXCEL: _excel}
+
+
+def _frame(batch):
+    """An Arrow batch in pandas' plain types: dictionaries are what they stand for, a day is its first moment."""
+    pa = import_module("pyarrow")
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_date(column.type):
+            column = column.cast(pa.timestamp("ms"))
+        elif pa.types.is_decimal(column.type):
+            column = column.cast(pa.float64())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pandas()
+
+
+def _cast(frame, types: dict[str, str]):
+    """The columns in the types that were settled; a gap stays a gap."""
+    wanted = {name: types[name] for name in frame.columns if name in types and types[name] != str(frame[name].dtype)}
+    words = [name for name, type_ in wanted.items() if type_ == TEXT]
+    others = {name: type_ for name, type_ in wanted.items() if type_ != TEXT}
+    return frame.astype(others).assign(**{name: frame[name].map(str, na_action="ignore") for name in words})
+
+
+def _columns(file: str, format: str) -> list[str]:
+    with _reading(file, format):
+        if format in SEPARATORS:
+            return list(_pandas().read_csv(file, sep=SEPARATORS[format], nrows=0, **TEXT_FILES).columns)
+        found = columns_of(file, format) if format != EXCEL else list(_sheet(file, os.path.getmtime(file)).columns)
+    twice = [name for name, count in Counter(found).items() if count > 1]
+    if twice:
+        raise ValueError(f"{file}: there are two columns named {twice[0]!r}; rename one.")
+    return found
+
+
+@contextmanager
+def _reading(file: str, format: str) -> Iterator[None]:
+    """Errors of the readers as ValueErrors that name the file and what it should have been."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{file}: reading it needs more libraries ({error}): pip install 'kproba[tables]'") from error
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (ValueError, OSError, KeyError) as error:
+        said = str(error).strip().splitlines()
+        raise ValueError(f"{file}: it could not be read as {format} ({said[0] if said else type(error)}).") from error
+
+
+def _pandas() -> Any:
+    try:
+        return import_module("pandas")
+    except ImportError as error:
+        raise ImportError("Tables of mixed columns are read by pandas: pip install 'kproba[tables]'") from error
