@@ -318,7 +318,7 @@ class TestStreams:
     @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
     def test_evaluate_and_report(self, tables, name, capsys, monkeypatch):
         """The same figures from a table that is taken for a large one, and the same rows on the page."""
-        self.fitted(tables, "t.csv", "e.kproba")
+        self.fitted(tables, "t.tsv", "e.kproba")  # another file: rows of its own would be left out one by one
         words = ("--model", tables / "e.kproba", "--chunk-rows", 37)
         small = answer(capsys, "evaluate", tables / name, *words)
         assert run("report", tables / name, *words, "--out", tables / "small.html", "--quiet") == 0
@@ -446,3 +446,79 @@ class TestBadInput:
         with open(folder / "test.csv") as text:
             found = subprocess.run(command, stdin=text, capture_output=True, text=True, check=True)
         assert len(found.stdout.splitlines()) == 161
+
+
+class TestTrainingTable:
+    """The file that a model was fitted on is judged by leave-one-out."""
+
+    def test_evaluate(self, folder, capsys):
+        fitted = answer(capsys, "fit", folder / "train.csv", "--target", "income", "--model", folder / "t.kproba")
+        found = answer(capsys, "evaluate", folder / "train.csv", "--model", folder / "t.kproba")
+        assert found["on"] == "leave-one-out"
+        assert found["log_loss"]["value"] == pytest.approx(fitted["leave_one_out"]["log_loss"], rel=1e-6)
+        assert answer(capsys, "evaluate", folder / "test.csv", "--model", folder / "t.kproba")["on"] == "held-out"
+
+    def test_report(self, folder, capsys):
+        about = answer(
+            capsys, "report", folder / "train.csv", "--model", folder / "m.kproba", "--out", folder / "t.html"
+        )
+        assert about["on"] == "leave-one-out"
+        page = (folder / "t.html").read_text()
+        assert "logistic regression" in page and "judged by 5 folds" in page
+
+    def test_rows_without_a_class_and_weights(self, folder, capsys):
+        frame = people().assign(w=1.0)
+        frame.loc[::9, "income"] = None
+        frame.to_csv(folder / "gaps.csv", index=False)
+        options = ("--model", folder / "g.kproba")
+        fitted = answer(capsys, "fit", folder / "gaps.csv", "--target", "income", "--weight", "w", *options)
+        found = answer(capsys, "evaluate", folder / "gaps.csv", *options)
+        assert found["log_loss"]["value"] == pytest.approx(fitted["leave_one_out"]["log_loss"], rel=1e-6)
+
+
+class TestAuto:
+    """Tables mostly of categories: the better of least squares and likelihood by leave-one-out."""
+
+    @pytest.fixture
+    def rules(self, tmp_path):
+        """A class that follows a rule on words, without noise."""
+        rng, path = np.random.default_rng(0), tmp_path / "rules.csv"
+        words = pd.DataFrame(rng.choice(["low", "mid", "high"], (400, 5)), columns=list("abcde"))
+        bad = (words["a"] == "low") | ((words["b"] == "low") & (words["c"] != "high"))
+        words.assign(label=np.where(bad, "no", "yes")).to_csv(path, index=False)
+        return path
+
+    def test_the_smaller_loss_is_taken(self, rules, capsys):
+        found = answer(capsys, "fit", rules, "--target", "label", "--model", rules.with_suffix(".kproba"))
+        assert set(found["compared"]) == {"LSPC", "KernelLogisticRegression"}
+        assert found["estimator"] == min(found["compared"], key=found["compared"].get)
+        assert found["leave_one_out"]["log_loss"] == min(found["compared"].values())
+
+    def test_a_named_estimator_is_alone(self, rules, capsys):
+        for name, estimator in (("lspc", "LSPC"), ("klr", "KernelLogisticRegression")):
+            options = ("--target", "label", "--estimator", name, "--model", rules.with_suffix(".kproba"))
+            found = answer(capsys, "fit", rules, *options)
+            assert found["estimator"] == estimator and "compared" not in found
+
+    def test_other_tables_have_least_squares(self, folder, capsys):
+        numbers = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("abc"))
+        numbers.assign(y=(numbers["a"] > 0).astype(int)).to_csv(folder / "numbers.csv", index=False)
+        found = answer(capsys, "fit", folder / "numbers.csv", "--target", "y", "--model", folder / "n.kproba")
+        assert found["estimator"] == "LSPC" and "compared" not in found
+
+
+def test_a_thousand_is_a_thousand_in_every_file(tmp_path, capsys):
+    """4.180 is more than four thousand where the training table writes 1.234,50, and if all numbers look like that."""
+    rng = np.random.default_rng(0)
+    amount = rng.integers(1000, 9000, 200)
+    train = pd.DataFrame({"amount": [f"{a // 1000}.{a % 1000:03d},50" for a in amount], "y": amount > 5000})
+    train.to_csv(tmp_path / "train.csv", index=False)
+    (tmp_path / "plain.csv").write_text("amount\n4.180\n7.250\n")
+    (tmp_path / "exact.csv").write_text('amount\n"4.180,00"\n"7.250,00"\n')
+    assert run("fit", tmp_path / "train.csv", "--target", "y", "--model", tmp_path / "m.kproba", "--quiet") == 0
+    for name in ("plain", "exact"):
+        options = ("--model", tmp_path / "m.kproba", "--out", tmp_path / f"{name}.out.csv")
+        assert run("predict", tmp_path / f"{name}.csv", *options) == 0
+    found = [pd.read_csv(tmp_path / f"{name}.out.csv") for name in ("plain", "exact")]
+    pd.testing.assert_frame_equal(*found)
+    assert found[0]["prediction"].tolist() == [False, True]

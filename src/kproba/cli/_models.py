@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +24,10 @@ ESTIMATORS = {
     "ivm": ImportVectorMachine,
     "surface": SurfaceKernelClassifier,
 }
+AUTO = "auto"
+#: Tables of so many rows at most, with so large a share of 0/1 columns, are where the likelihood may do much better
+#: than least squares: classes that follow rules on categories.
+FEW_ROWS, MOSTLY = 2_000, 0.5
 #: What skrub calls the kinds of columns -> what we call them.
 WORDS = {"numeric": "numbers", "datetime": "dates", "low_cardinality": "categories", "high_cardinality": "text"}
 
@@ -32,12 +38,20 @@ def add_model(command, what: str) -> None:
 
 
 class TableModel(BaseEstimator):
-    """A fitted classifier of frames, the columns it reads, and the name of the column it predicts."""
+    """A fitted classifier of frames, the columns it reads, and the name of the column it predicts.
 
-    def __init__(self, pipeline, target: str, columns: list[str]):
+    ``digest`` tells the file that it was fitted on from others.
+    """
+
+    def __init__(self, pipeline, target: str, columns: list[str], digest: str | None = None):
         self.pipeline = pipeline
         self.target = target
         self.columns = columns
+        self.digest = digest
+
+    def saw(self, table: Table) -> bool:
+        """Whether these are the rows that it was fitted on, for which it has leave-one-out probabilities."""
+        return self.digest is not None and hasattr(self.classifier, "loo_proba_") and self.digest == digest(table)
 
     @property
     def classes(self) -> np.ndarray:
@@ -70,6 +84,24 @@ class TableModel(BaseEstimator):
         """Rows that sum to one in double precision, whatever the columns were reckoned in."""
         proba = np.asarray(self.pipeline.predict_proba(frame[self.columns]), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
+
+
+def digest(table: Table) -> str | None:
+    """The checksum of a file that is no larger than what is read as a whole."""
+    if len(table.files) > 1 or _frames.is_large(table):
+        return None
+    with open(table.files[0], "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
+    """Classifiers for rows of numbers: the one that was named, or those that leave-one-out shall choose between."""
+    if name != AUTO:
+        return [ESTIMATORS[name](**options)]
+    binary = np.mean([len(np.unique(column)) <= 2 for column in np.asarray(X).T])
+    if len(X) > FEW_ROWS or binary < MOSTLY:
+        return [LSPC(**options)]
+    return [LSPC(**options), KernelLogisticRegression(loo=True, **options)]
 
 
 def vectorizer():

@@ -1,6 +1,7 @@
 """Measure a model that was kept on rows whose classes are known.
 
 Prints error, log-loss, Brier score and calibration error with 90 % intervals, beside those of the class shares alone.
+Rows that the model was fitted on are judged by leave-one-out.
 
 examples:
   kproba evaluate test.csv --model income.kproba
@@ -26,11 +27,11 @@ def run(args) -> None:
     from ..report.facts import collect
 
     model = _models.load(args.model)
-    X, y = labelled(model, args.data, args)
-    facts = collect(model.pipeline, X, y, names=model.columns)
+    rows = labelled(model, args.data, args)
+    facts = collect(model.pipeline, rows.X, rows.y, on=rows.on, names=model.columns)
     scores = {score.name: _plain(score) for score in facts.scores}
     own, base = (scores[score.name] for score in facts.scores[:2])
-    about = {"rows": facts.n_rows, "classes": facts.classes, **own, "base_rates": base}
+    about = {"rows": facts.n_rows, "on": facts.on, "classes": facts.classes, **own, "base_rates": base}
     _text.answer(args, about, _table(facts.scores[:2], facts.n_rows))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from ..data.tables import LabelledTable, TableSource
+from ..estimators import LSPC
 from . import _frames, _models, _text
 
 NAME = "fit"
@@ -33,7 +34,12 @@ def add_options(command) -> None:
     _models.add_model(command, "file to keep the model in")
     command.add_argument("--weight", help="column of weights")
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    command.add_argument("--estimator", choices=sorted(_models.ESTIMATORS), default="lspc", help="default: %(default)s")
+    command.add_argument(
+        "--estimator",
+        choices=[_models.AUTO, *sorted(_models.ESTIMATORS)],
+        default=_models.AUTO,
+        help="auto is lspc, or for small tables mostly of categories the better of it and klr (default: %(default)s)",
+    )
     command.add_argument(
         "--stream", action="store_true", help="chunk by chunk, as tables beyond 256 MiB are (compressed: 32 MiB)"
     )
@@ -54,9 +60,8 @@ def run(args) -> None:
     _refuse_early(args)
     table = _frames.opened(args.data, args.format, args.chunk_rows)
     _check_options(args, table)
-    classifier = _models.ESTIMATORS[args.estimator](random_state=args.seed, verbose=_text.wants_progress(args))
     start = perf_counter()
-    model, facts = (_fit_stream if _is_streamed(args, table) else _fit_whole)(args, table, classifier)
+    model, facts = (_fit_stream if _is_streamed(args, table) else _fit_whole)(args, table)
     facts |= {"seconds": perf_counter() - start, "model": args.model, **_chosen(model.classifier)}
     model.classifier.set_params(verbose=0)
     save(model, args.model)
@@ -103,20 +108,39 @@ def _inputs(args, table) -> list[str]:
     return [name for name in table.columns if name not in _beside(args)]
 
 
-def _fit_whole(args, table, classifier) -> tuple[_models.TableModel, dict]:
+def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     frame, y, dropped = _frames.split_target(_frames.whole(table, args.data), args.target, args.data)
     _tell_dropped(args, dropped)
     X = frame[_inputs(args, table)]
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
     prepared = _models.vectorizer()
-    classifier.fit(prepared.fit_transform(X), y, weight)
-    model = _models.TableModel(_models.behind(prepared, classifier), args.target, list(X.columns))
+    classifier, found = _best(args, prepared.fit_transform(X), y, weight)
+    pipeline = _models.behind(prepared, classifier)
+    model = _models.TableModel(pipeline, args.target, list(X.columns), _models.digest(table))
     counts = {str(label): int(count) for label, count in zip(*np.unique(y, return_counts=True))}
-    return model, _about(model, len(X), dropped, counts) | _left_out(classifier, y)
+    return model, _about(model, len(X), dropped, counts) | found
 
 
-def _fit_stream(args, table, classifier) -> tuple[_models.TableModel, dict]:
+def _best(args, X, y, weight) -> tuple[Any, dict]:
+    """The classifier with the smallest leave-one-out loss, and what was found of those that were compared."""
+    fitted = [each.fit(X, y, weight) for each in _models.contenders(args.estimator, X, **_options(args))]
+    found = [_left_out(each, y, weight) for each in fitted]
+    if len(fitted) == 1:
+        return fitted[0], {"leave_one_out": found[0]} if found[0] else {}
+    losses = {type(each).__name__: about["log_loss"] for each, about in zip(fitted, found)}
+    best = int(np.argmin(list(losses.values())))
+    told = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
+    _text.remark(args, f"leave-one-out log-loss: {told}")
+    return fitted[best], {"leave_one_out": found[best], "compared": losses}
+
+
+def _options(args) -> dict:
+    return {"random_state": args.seed, "verbose": _text.wants_progress(args)}
+
+
+def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     verbose = _text.wants_progress(args)
+    classifier = _models.ESTIMATORS.get(args.estimator, LSPC)(**_options(args))
     needed = [name for name in table.columns if name not in args.ignore]
     rows = LabelledTable.of(table.settled(needed, verbose), _inputs(args, table), args.target, verbose)
     if not rows.n_rows:
@@ -146,13 +170,14 @@ def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dic
     return found | {"class_rows": class_rows, "kinds": _models.kinds_of(model.pipeline)}
 
 
-def _left_out(classifier, y) -> dict:
+def _left_out(classifier, y, weight) -> dict:
     """How the model does on rows that it did not see: leave-one-out."""
     proba = getattr(classifier, "loo_proba_", None)
     if proba is None:
         return {}
-    error = float((classifier.classes_[proba.argmax(axis=1)] != y).mean())
-    return {"leave_one_out": {"error": error, "log_loss": float(log_loss(y, proba, labels=classifier.classes_))}}
+    error = np.average(classifier.classes_[proba.argmax(axis=1)] != y, weights=weight)
+    loss = log_loss(y, proba, labels=classifier.classes_, sample_weight=weight)
+    return {"error": float(error), "log_loss": float(loss)}
 
 
 def _chosen(classifier) -> dict:

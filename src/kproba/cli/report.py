@@ -5,14 +5,19 @@ How good the probabilities are, where they are wrong, which rows are doubtful, a
 examples:
   kproba report test.csv --model income.kproba --out report.html
   kproba report test.csv --model income.kproba --train people.csv      (with a logistic regression beside it)
+  kproba report people.csv --model income.kproba      (the training table itself: judged by leave-one-out)
 """
 
 from __future__ import annotations
 
 import os
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..data.files import SEPARATORS
 from ..data.tables import TEXT, LabelledTable
+from ..report.facts import HELD_OUT, LEAVE_ONE_OUT
 from . import _frames, _models, _text
 
 NAME = "report"
@@ -34,17 +39,27 @@ def run(args) -> None:
     from .. import write_report
 
     model = _models.load(args.model)
-    X, y = labelled(model, args.data, args)
-    train = {}
+    rows = labelled(model, args.data, args)
+    train: dict = {}
     if args.train:
-        train = dict(zip(("X_train", "y_train"), labelled(model, args.train, args)))
+        known = labelled(model, args.train, args)
+        train = {"X_train": known.X, "y_train": known.y}
     title = args.title or os.path.basename(args.data)
-    write_report(model.pipeline, X, y, args.out, names=model.columns, title=title, **train)
-    _text.answer(args, {"rows": len(y), "report": args.out}, f"wrote {args.out} about {len(y):,} rows")
+    write_report(model.pipeline, rows.X, rows.y, args.out, on=rows.on, names=model.columns, title=title, **train)
+    n_rows = len(rows.y)
+    _text.answer(args, {"rows": n_rows, "on": rows.on, "report": args.out}, f"wrote {args.out} about {n_rows:,} rows")
 
 
-def labelled(model: _models.TableModel, path: str, args):
-    """The model's columns of a table, in memory unless it is large, and the classes of its rows."""
+class Judged(NamedTuple):
+    """Rows to judge a model by: the columns it reads, in memory unless they are large, their classes, and how."""
+
+    X: Any
+    y: np.ndarray
+    on: str
+
+
+def labelled(model: _models.TableModel, path: str, args) -> Judged:
+    """The rows of a table whose classes are known; those that the model was fitted on are judged by leave-one-out."""
     target = args.target or model.target
     if not target:
         raise ValueError("--target is needed: the model does not know the name of the column that it predicts.")
@@ -63,4 +78,8 @@ def labelled(model: _models.TableModel, path: str, args):
             f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
             f"{_frames.listing(model.classes)}."
         )
-    return rows if _frames.is_large(table) else rows.whole(), rows.labels()
+    on = HELD_OUT
+    if target == model.target and model.saw(table):
+        on = LEAVE_ONE_OUT
+        _text.remark(args, f"{path}: the model was fitted on these rows, so that leave-one-out stands for predictions")
+    return Judged(rows if _frames.is_large(table) else rows.whole(), rows.labels(), on)

@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from ..data.tables import LabelledTable
+
 #: The logistic regression is fitted on no more rows than these, and judged by so many folds where none are held out.
 MOST_ROWS, FOLDS = 20_000, 5
 BASE_RATES, REGRESSION = "base rates", "logistic regression"
@@ -91,9 +93,10 @@ def _regression(table):
 def _table(model, X) -> tuple[Any, list[str]]:
     """X as a table of numbers, if need be by the first steps of a pipeline, and a note on that."""
     table = _numeric(X)
-    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")  # a table larger than memory is none
-    if table is not None or not is_frame or not isinstance(model, Pipeline) or len(model) == 1:
+    if table is not None or X is None or isinstance(X, LabelledTable):  # the last is larger than memory
         return table, []
+    if not isinstance(model, Pipeline) or len(model) == 1:
+        return None, []
     return _numeric(model[:-1].transform(X)), ["Logistic regression sees the columns that the pipeline makes."]
 
 
