@@ -32,8 +32,8 @@ browser: $(STAMP)test ## install Chromium if need be, and run the tests of the r
 	scripts/install_chromium.sh
 	$(BIN)/python -m pytest tests/test_report_browser.py
 
-docs: $(STAMP)docs ## the documentation site, with every example of the gallery run, into out/docs
-	$(BIN)/python -m sphinx -b html -W --keep-going -j 2 docs out/docs
+docs: $(STAMP)docs ## the documentation site into out/docs; every example of the gallery is run, with GALLERY=0 none
+	$(BIN)/python -m sphinx -b html -W --keep-going -D plot_gallery=$(or $(GALLERY),1) docs out/docs
 
 format: $(STAMP)dev ## rewrite the sources in the house style
 	$(BIN)/ruff format .

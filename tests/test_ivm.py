@@ -580,7 +580,7 @@ class TestDisplays:
             displays.ImportPathDisplay.from_estimator(quick())
         with pytest.raises(ValueError, match=r"X has shape \(80, 3\).*two columns"):
             displays.ImportPointsDisplay.from_estimator(quick().fit(X, y), X, y)
-        tags = np.column_stack([y, 1 - y])
+        tags = np.column_stack([y, y])
         with pytest.raises(ValueError, match="not for tags"):
             displays.ImportPointsDisplay.from_estimator(quick().fit(X[:, :2], tags), X[:, :2], tags)
 
