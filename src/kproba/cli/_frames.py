@@ -120,17 +120,9 @@ def split_target(frame, target: str, path: str):
 def check_target(columns, target: str, path: str) -> None:
     """Refuse a table that has no such column, or no other."""
     if target not in columns:
-        found = f"it has {listing(columns)}.{_semicolons(columns)}"
-        raise ValueError(f"{path}: there is no column {target!r} for --target; {found}")
+        raise ValueError(f"{path}: there is no column {target!r} for --target; it has {listing(columns)}.")
     if len(columns) < 2:
         raise ValueError(f"{path}: there is no column beside {target!r} to predict it from.")
-
-
-def _semicolons(columns) -> str:
-    """What to say of a file whose header was not taken apart."""
-    if len(columns) > 1 or ";" not in columns[0]:
-        return ""
-    return " Its fields seem to be set off by semicolons; write it with commas, or with tabs as a .tsv file."
 
 
 def listing(names, most: int = 12) -> str:

@@ -270,10 +270,20 @@ def _separated(file: str, format: str, columns: list[str], rows: int, types: dic
     """Frames of a CSV or TSV file, at least of these columns."""
     # usecols saves time, but then a line with too many cells goes unnoticed: let another pass see all of them
     needed = columns if is_read or len(columns) == 1 else None
-    options = {"sep": SEPARATORS[format], "usecols": needed, "low_memory": False, **TEXT_FILES}
+    options = {"sep": _separator(file, format), "usecols": needed, "low_memory": False, **TEXT_FILES}
     known = {name: types[name] for name in columns if name in types}
     with _pandas().read_csv(file, dtype=known, chunksize=rows, **options) as reader:
         yield from reader
+
+
+def _separator(file: str, format: str) -> str:
+    """What sets fields off: in a CSV file commas, or semicolons where commas are decimal marks."""
+    names = _header(file, SEPARATORS[format])
+    return ";" if len(names) == 1 and ";" in names[0] else SEPARATORS[format]
+
+
+def _header(file: str, separator: str) -> list[str]:
+    return list(_pandas().read_csv(file, sep=separator, nrows=0, **TEXT_FILES).columns)
 
 
 def _columnar(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
@@ -326,7 +336,7 @@ def _cast(frame, types: dict[str, str]):
 def _columns(file: str, format: str) -> list[str]:
     with _reading(file, format):
         if format in SEPARATORS:
-            return list(_pandas().read_csv(file, sep=SEPARATORS[format], nrows=0, **TEXT_FILES).columns)
+            return _header(file, _separator(file, format))
         found = columns_of(file, format) if format != EXCEL else list(_sheet(file, os.path.getmtime(file)).columns)
     twice = [name for name, count in Counter(found).items() if count > 1]
     if twice:
