@@ -30,15 +30,15 @@ def _plain(value) -> str:
     return str(value).lower().replace("_", "-")
 
 
-def listing(names: Iterable) -> str:
+def listing(names: Iterable, most: int = MOST_NAMES) -> str:
     """The first names of a list, and how many more there are.
 
     >>> listing(["a", 3]), listing("abcdefg")
     ("'a', 3", "'a', 'b', 'c', 'd', 'e' and 2 more")
     """
     names = list(names)
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(repr, names[:MOST_NAMES])) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from .. import wording
 from ..data.files import SEPARATORS, TableWriter
 from ..data.tables import Table, labelled, open_table
 
@@ -125,10 +126,9 @@ def check_target(columns, target: str, path: str) -> None:
         raise ValueError(f"{path}: there is no column beside {target!r} to predict it from.")
 
 
-def listing(names, most: int = 12) -> str:
-    """Names for a message, not too many."""
-    shown = ", ".join(repr(str(name)) for name in list(names)[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+def listing(names) -> str:
+    """Names of columns or classes for a message, whatever type they are of."""
+    return wording.listing(map(str, names), most=12)
 
 
 @contextmanager
