@@ -250,6 +250,17 @@ class TestAround:
         assert low.ridge_ == high.ridge_
         np.testing.assert_allclose(low.loo_proba_, high.loo_proba_, atol=1e-3)
 
+    @pytest.mark.parametrize("ridge", [1e-1, 1e-2, 1e-3, 1e-4])
+    def test_float32_rows_that_are_all_centres(self, ridge):
+        """A number and a truth value: rows near each other, whose features differ by less than float32 has digits."""
+        rng = np.random.default_rng(0)
+        X = np.column_stack([rng.normal(size=300), rng.random(300) < 0.5]).astype(np.float32)
+        y = (X[:, 0] + 2 * X[:, 1] + 0.3 * rng.normal(size=300) > 1).astype(int)
+        options = {"kernel": "gaussian", "width": 0.6, "ridge": ridge, "centers": "all", "loo": True}
+        low, high = (KernelLogisticRegression(**options).fit(X.astype(dtype), y) for dtype in (np.float32, np.float64))
+        np.testing.assert_allclose(low.predict_proba(X), high.predict_proba(X.astype(float)), atol=1e-3)
+        np.testing.assert_allclose(low.loo_proba_, high.loo_proba_, atol=1e-3)
+
     def test_separable_classes(self):
         X = np.vstack([np.zeros((20, 2)), np.full((20, 2), 9.0)]) + np.random.default_rng(0).normal(size=(40, 2))
         y = np.repeat(["a", "b"], 20)
