@@ -118,3 +118,117 @@ def test_semicolons(tmp_path, monkeypatch):
 def test_model_that_was_not_fitted(tiny, capsys):
     assert cli.main(["predict", "train.csv"]) == cli.BAD_INPUT
     assert "model.kproba: there is no such file; kproba fit writes it" in capsys.readouterr().err
+
+
+class TestKindsAreKept:
+    """What a column was when the model was fitted it is ever after, whatever file new rows come from."""
+
+    @pytest.fixture
+    def truths(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": rng.normal(size=120).round(3), "flag": rng.random(120) < 0.5})
+        frame["y"] = np.where(frame["x"] + 2 * frame["flag"] > 1, "yes", "no")
+        frame.to_csv("train.csv", index=False)
+        assert cli.main(["fit", "train.csv", "--target", "y", "--quiet"]) == 0
+        return frame
+
+    def answers(self, *words):
+        assert cli.main(["predict", *words, "--out", "answers.csv", "--quiet"]) == 0
+        return pd.read_csv("answers.csv").filter(like="proba_").to_numpy()
+
+    def test_columns_that_are_kept_in_front(self, truths):
+        alone, beside = self.answers("train.csv"), self.answers("train.csv", "--keep", "flag", "x")
+        np.testing.assert_array_equal(alone, beside)
+
+    def test_a_stray_cell_spoils_itself_alone(self, truths):
+        alone = self.answers("train.csv")
+        truths.assign(flag=truths["flag"].astype(str).str.upper()).to_csv("stray.csv", index=False)
+        with open("stray.csv", "a") as file:
+            file.write("0.1,maybe,no\n")
+        np.testing.assert_allclose(self.answers("stray.csv")[:-1], alone, atol=1e-6)
+
+    def test_words_that_look_like_numbers(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        frame = pd.DataFrame({"c": ["1", "2", "a", None] * 20, "y": ["p", "q", "p", "q"] * 20})
+        frame.to_csv("train.csv", index=False)
+        assert cli.main(["fit", "train.csv", "--target", "y", "--quiet"]) == 0
+        new = pd.DataFrame({"c": [1.0, 2.0, None]})
+        new.to_parquet("new.parquet")
+        pd.DataFrame({"c": ["1", "2", None]}).to_csv("new.csv", index=False)
+        np.testing.assert_allclose(self.answers("new.parquet"), self.answers("new.csv"), atol=1e-6)
+
+    def test_numbers_in_another_way_of_writing(self, truths):
+        truths.to_csv("euro.csv", index=False, sep=";", decimal=",")
+        np.testing.assert_allclose(self.answers("euro.csv"), self.answers("train.csv"), atol=1e-6)
+
+    def test_columns_that_nobody_can_read_are_told_of(self, truths, capsys):
+        truths.assign(x="unknown").to_csv("odd.csv", index=False)
+        assert cli.main(["predict", "odd.csv", "--out", "answers.csv"]) == 0
+        assert "column 'x': none of its 120 values, such as 'unknown', is what the model was" in capsys.readouterr().err
+
+    def test_rows_of_any_index(self):
+        reader = WrittenNumbers().fit(pd.DataFrame({"p": ["1,5", "2,5"]}))
+        found = reader.transform(pd.DataFrame({"p": ["1,5", "?"]}, index=[0, 0]))["p"]
+        np.testing.assert_array_equal(found, [1.5, np.nan])
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_other_separators(mark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"a": range(20), "y": ["p", "q"] * 10}).to_csv("t.csv", index=False, sep=mark)
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,y\n1,p,7\n2,q,8\n", "its lines have more fields than the first line has names"),
+        ("a,a,y\n1,2,p\n3,4,q\n", "there are two columns named 'a'"),
+        ("a,y\n1,p\n2,q\n3,r\n", "it has 3 classes in 3 rows"),
+        ("a,y\n1,gr\xf6n\n", "it is no UTF-8 text"),
+    ],
+)
+def test_files_that_are_refused(text, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    assert cli.main(["fit", "t.csv", "--target", "y"]) == cli.BAD_INPUT
+    assert words in capsys.readouterr().err
+
+
+def test_empty_fields_at_the_end_of_lines(tmp_path, monkeypatch):
+    """Every line ends with a comma, as some programs write them: no column is taken for its neighbour."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,y\n" + "0,p,\n1,p,\n7,q,\n8,q,\n" * 6)
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+    assert load("model.kproba").classes.tolist() == ["p", "q"]
+
+
+def test_labels_lose_the_blanks_around_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,no\n2,no \n5, yes\n6,yes \n" * 6)
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+    assert load("model.kproba").classes.tolist() == ["no", "yes"]
+
+
+def test_whole_numbers_stay_whole_beside_gaps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n2,0\n5,1\n6,1\n3,\n" * 6)
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+    assert load("model.kproba").classes.dtype.kind == "i"
+
+
+def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,p\n2,q\n" * 9)
+    before = (tmp_path / "t.csv").read_bytes()
+    assert cli.main(["fit", "t.csv", "--target", "y", "--model", "./t.csv"]) == cli.BAD_INPUT
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+    for out in ("./t.csv", "model.kproba"):
+        assert cli.main(["report", "t.csv", "--out", out]) == cli.BAD_INPUT
+        assert cli.main(["predict", "t.csv", "--out", out]) == cli.BAD_INPUT
+    assert (tmp_path / "t.csv").read_bytes() == before
+    assert cli.main(["fit", "t.csv", "--target", "y", "--weight", "y"]) == cli.BAD_INPUT
+    assert "--weight y: that is the column of the classes" in capsys.readouterr().err
+    assert cli.main(["predict", "t.csv", "--keep", "y", "y", "--out", "out.csv"]) == 0
+    assert pd.read_csv("out.csv").columns.tolist() == ["y", "prediction", "proba_p", "proba_q"]

@@ -166,7 +166,7 @@ class TestLabelledTable:
         frame.to_csv(tmp_path / "t.csv", index=False)
         found = LabelledTable.of(open_table(tmp_path / "t.csv", frame_rows=7).settled(), ["x"], "y")
         assert set(found.counts) == set(labels)
-        assert found.labels().dtype.kind == ("b" if labels[0] is True else "f")
+        assert found.labels().dtype.kind == ("b" if labels[0] is True else "i")  # whole numbers are no fractions
 
 
 class TestTableSource:

@@ -18,6 +18,7 @@ from .exceptions import (
     NothingKeptWarning,
     TargetWarning,
     UnitsWarning,
+    UnreadableWarning,
 )
 from .kernels import (
     ChiSquared,
@@ -76,6 +77,7 @@ __all__ = [
     "TargetWarning",
     "TimesMedian",
     "UnitsWarning",
+    "UnreadableWarning",
     "conformal_sets",
     "displays",
     "load",

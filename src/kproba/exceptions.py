@@ -31,6 +31,10 @@ class ModelFileWarning(KprobaWarning):
     """A model file was written by other versions; the message says which."""
 
 
+class UnreadableWarning(KprobaWarning):
+    """A column of new rows holds nothing that the model can read; the message says which and what it has."""
+
+
 class ModelFileError(ValueError):
     """A model cannot be saved to a file, or a file cannot be loaded; the message says what is wrong with it."""
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -124,6 +124,12 @@ def check_target(columns, target: str, path: str) -> None:
         raise ValueError(f"{path}: there is no column {target!r} for --target; it has {listing(columns)}.")
     if len(columns) < 2:
         raise ValueError(f"{path}: there is no column beside {target!r} to predict it from.")
+
+
+def refuse_overwriting(option: str, path: str, read: Iterable[str]) -> None:
+    """Refuse to write to a file that is read."""
+    if path != "-" and any(os.path.realpath(path) == os.path.realpath(each) for each in read):
+        raise ValueError(f"{option} {path} is the file that is read; name another one.")
 
 
 def listing(names) -> str:

@@ -40,13 +40,15 @@ MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "c
 
 def _plain(score) -> dict:
     found = {name: getattr(score, name) for name in MEASURES}
-    return {name: {"value": each.value, "interval": [each.low, each.high]} for name, each in found.items()}
+    plain = {name: {"value": each.value, "interval": [each.low, each.high]} for name, each in found.items()}
+    return plain | {"calibration_by_chance": score.calibration_by_chance}
 
 
 def _table(scores, n_rows: int) -> str:
     rows = [[words, *(_shown(getattr(score, name)) for score in scores)] for name, words in MEASURES.items()]
-    header = [f"{n_rows:,} rows (90 % intervals)", *(score.name for score in scores)]
-    return _text.columns(header, rows)
+    chance = ["  by chance", *(f"{score.calibration_by_chance:.4f}" for score in scores)]
+    header = [f"{n_rows:,} rows (90 % intervals)", scores[0].name, "class shares of these rows"]
+    return _text.columns(header, [*rows, chance])
 
 
 def _shown(found) -> str:

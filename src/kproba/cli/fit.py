@@ -59,6 +59,7 @@ def run(args) -> None:
 
     _refuse_early(args)
     table = _frames.opened(args.data, args.format, args.chunk_rows)
+    _frames.refuse_overwriting("--model", args.model, table.files)
     _check_options(args, table)
     start = perf_counter()
     model, facts = (_fit_stream if _is_streamed(args, table) else _fit_whole)(args, table)
@@ -74,8 +75,6 @@ def _refuse_early(args) -> None:
     folder = os.path.dirname(os.path.abspath(args.model))
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"--model {args.model}: there is no folder {folder}.")
-    if args.model == args.data:
-        raise ValueError("--model names the file of the data; name another one.")
 
 
 def _is_streamed(args, table) -> bool:
@@ -89,6 +88,8 @@ def _check_options(args, table) -> None:
     named = {"--weight": [args.weight] if args.weight else [], "--ignore": args.ignore}
     for option, names in named.items():
         for name in names:
+            if name == args.target:
+                raise ValueError(f"{option} {name}: that is the column of the classes, --target.")
             if name not in table.columns:
                 has = _frames.listing(table.columns)
                 raise ValueError(f"{args.data}: there is no column {name!r} for {option}; it has {has}.")
@@ -111,6 +112,7 @@ def _inputs(args, table) -> list[str]:
 def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     frame, y, dropped = _frames.split_target(_frames.whole(table, args.data), args.target, args.data)
     _tell_dropped(args, dropped)
+    _refuse_identifiers(args, len(np.unique(y)), len(y))
     X = frame[_inputs(args, table)]
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
     prepared = _models.vectorizer()
@@ -146,6 +148,7 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     if not rows.n_rows:
         raise ValueError(f"{args.data}: the column {args.target!r} is empty in every row.")
     _tell_dropped(args, rows.n_missing)
+    _refuse_identifiers(args, len(rows.counts), rows.n_rows)
     prepared, n_sample = _prepared(args, rows)
     classifier.fit(TableSource(rows, prepared, args.weight), checkpoint=args.checkpoint)
     model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns)
@@ -158,6 +161,14 @@ def _prepared(args, rows: LabelledTable):
     sample = rows.sample(args.seed, args.sample_rows)
     _text.remark(args, f"{len(sample):,} of {rows.n_rows:,} rows say what the columns are")
     return _models.vectorizer().fit(sample), len(sample)
+
+
+def _refuse_identifiers(args, n_classes: int, n_rows: int) -> None:
+    if n_classes > n_rows / 2 and n_classes > 1:
+        raise ValueError(
+            f"--target {args.target}: it has {n_classes:,} classes in {n_rows:,} rows, fewer than two rows each; is it "
+            "a number or a name of each row?"
+        )
 
 
 def _tell_dropped(args, dropped: int) -> None:

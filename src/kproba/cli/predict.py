@@ -12,8 +12,6 @@ examples:
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 from ..data.files import SEPARATORS
@@ -35,9 +33,9 @@ def run(args) -> None:
     if args.json and args.out == "-":
         raise ValueError("--json is for what the command says of itself; write the predictions to a file by --out.")
     model = _models.load(args.model)
-    table = _kept(args, model.opened(args, args.data))
-    if any(os.path.realpath(args.out) == os.path.realpath(path) for path in (*table.files, args.model)):
-        raise ValueError(f"--out {args.out} is the file that is read; name another one.")
+    args.keep = list(dict.fromkeys(args.keep))
+    table = _kept(args, model, model.opened(args, args.data))
+    _frames.refuse_overwriting("--out", args.out, (*table.files, args.model))
     n_rows, columns = 0, list(dict.fromkeys([*model.columns, *args.keep]))
     with _frames.writing(args.out) as write:
         for frame in table.frames(columns, _text.wants_progress(args), NAME):
@@ -49,11 +47,15 @@ def run(args) -> None:
         _text.answer(args, {"rows": n_rows, "out": args.out}, f"wrote {n_rows:,} rows to {args.out}")
 
 
-def _kept(args, table: Table) -> Table:
+def _kept(args, model: _models.TableModel, table: Table) -> Table:
     """The same table, with the columns to keep as they stand in a text file, or else of one type throughout."""
     lacking = [name for name in args.keep if name not in table.columns]
     if lacking:
         raise ValueError(f"{args.data}: there is no column {lacking[0]!r} for --keep.")
+    answers = {"prediction", *(f"proba_{label}" for label in model.classes)}
+    taken = [name for name in args.keep if name in answers]
+    if taken:
+        raise ValueError(f"--keep {taken[0]}: the answers have a column of that name; rename it in the data.")
     others = [name for name in args.keep if name not in table.types]
     if not others:
         return table

@@ -39,10 +39,12 @@ def run(args) -> None:
     from .. import write_report
 
     model = _models.load(args.model)
+    read = [args.data, args.model, *([args.train] if args.train else [])]
+    _frames.refuse_overwriting("--out", args.out, read)
     rows = labelled(model, args.data, args)
     train: dict = {}
     if args.train:
-        known = labelled(model, args.train, args)
+        known = labelled(model, args.train, args, as_training=True)
         train = {"X_train": known.X, "y_train": known.y}
     title = args.title or os.path.basename(args.data)
     write_report(model.pipeline, rows.X, rows.y, args.out, on=rows.on, names=model.columns, title=title, **train)
@@ -58,7 +60,7 @@ class Judged(NamedTuple):
     on: str
 
 
-def labelled(model: _models.TableModel, path: str, args) -> Judged:
+def labelled(model: _models.TableModel, path: str, args, as_training: bool = False) -> Judged:
     """The rows of a table whose classes are known; those that the model was fitted on are judged by leave-one-out."""
     target = args.target or model.target
     if not target:
@@ -79,7 +81,7 @@ def labelled(model: _models.TableModel, path: str, args) -> Judged:
             f"{_frames.listing(model.classes)}."
         )
     on = HELD_OUT
-    if target == model.target and model.saw(table):
+    if not as_training and target == model.target and model.saw(table):
         on = LEAVE_ONE_OUT
         _text.remark(args, f"{path}: the model was fitted on these rows, so that leave-one-out stands for predictions")
     return Judged(rows if _frames.is_large(table) else rows.whole(), rows.labels(), on)

@@ -28,7 +28,7 @@ def refuse_text(X, estimator: str) -> None:
 
 
 def _refuse_types(X, estimator: str, is_refused: Callable[[Any], bool], what: str) -> None:
-    dtypes = list(getattr(X, "dtypes", [])) or [getattr(X, "dtype", None)]
+    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
     found = [j for j, dtype in enumerate(dtypes) if is_refused(dtype)]
     if found:
         names = _names(X) or list(range(len(dtypes)))
@@ -46,7 +46,8 @@ def explained(error: Exception, X, estimator: str) -> Exception:
     kind, message = TypeError if isinstance(error, TypeError) else ValueError, str(error).partition("\n")[0].rstrip(".")
     if message.startswith("Input X contains"):
         where = [name for name, values in _columns(X) if not _is_finite(values)]
-        return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {FILL.format(estimator)}")
+        first = "" if message == "Input X contains NaN" else "make NaN of infinite values and "
+        return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {first}{FILL.format(estimator)}")
     wrong = [name for name, values in _columns(X) if not _are_numbers(values)]
     return (
         kind(f"{message}. X has values that are no numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")

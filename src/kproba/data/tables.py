@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -124,10 +125,12 @@ def labelled(frame, target: str) -> Labelled:
     labels = known[target].infer_objects()
     if str(labels.dtype) == TRUTH_OR_GAP:
         labels = labels.astype(bool)
+    if labels.dtype == np.float64 and (labels % 1 == 0).all():
+        labels = labels.astype(np.int64)  # a gap made fractions of whole numbers
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iufb":
         return Labelled(known.drop(columns=target), labels.to_numpy())
     codes, distinct = _pandas().factorize(labels)
-    words = np.array(list(map(str, distinct)), dtype=object)  # one string a label and not one a row
+    words = np.array([str(label).strip() for label in distinct], dtype=object)  # one string a label and not one a row
     return Labelled(known.drop(columns=target), words[codes])
 
 
@@ -270,20 +273,44 @@ def _separated(file: str, format: str, columns: list[str], rows: int, types: dic
     """Frames of a CSV or TSV file, at least of these columns."""
     # usecols saves time, but then a line with too many cells goes unnoticed: let another pass see all of them
     needed = columns if is_read or len(columns) == 1 else None
-    options = {"sep": _separator(file, format), "usecols": needed, "low_memory": False, **TEXT_FILES}
+    options = {
+        "sep": _separator(file, format),
+        "usecols": needed,
+        "low_memory": False,
+        "index_col": False,
+        **TEXT_FILES,
+    }
     known = {name: types[name] for name in columns if name in types}
     with _pandas().read_csv(file, dtype=known, chunksize=rows, **options) as reader:
-        yield from reader
+        while (frame := _next(reader)) is not None:
+            yield frame
+
+
+def _next(reader):
+    """The next frame; fields beyond the last name are no index, and refused unless they are empty."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", _pandas().errors.ParserWarning)
+        try:
+            return next(reader, None)
+        except _pandas().errors.ParserWarning as error:
+            raise ValueError("its lines have more fields than the first line has names") from error
 
 
 def _separator(file: str, format: str) -> str:
-    """What sets fields off: in a CSV file commas, or semicolons where commas are decimal marks."""
+    """What sets fields off: in a CSV file commas, or whatever else the first line has if it has none."""
     names = _header(file, SEPARATORS[format])
-    return ";" if len(names) == 1 and ";" in names[0] else SEPARATORS[format]
+    others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+    return others[0] if others else SEPARATORS[format]
 
 
 def _header(file: str, separator: str) -> list[str]:
     return list(_pandas().read_csv(file, sep=separator, nrows=0, **TEXT_FILES).columns)
+
+
+def _names_as_they_stand(file: str, separator: str) -> list[str]:
+    """The first line without the numbers that pandas adds to a name that comes again."""
+    first = _pandas().read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+    return [name for name in first.iloc[0].tolist() if name] if len(first) else []
 
 
 def _columnar(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
@@ -336,12 +363,18 @@ def _cast(frame, types: dict[str, str]):
 def _columns(file: str, format: str) -> list[str]:
     with _reading(file, format):
         if format in SEPARATORS:
-            return _header(file, _separator(file, format))
+            found = _header(file, _separator(file, format))
+            _refuse_twice(file, _names_as_they_stand(file, _separator(file, format)))
+            return found
         found = columns_of(file, format) if format != EXCEL else list(_sheet(file, os.path.getmtime(file)).columns)
-    twice = [name for name, count in Counter(found).items() if count > 1]
+    _refuse_twice(file, found)
+    return found
+
+
+def _refuse_twice(file: str, names: list[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"{file}: there are two columns named {twice[0]!r}; rename one.")
-    return found
 
 
 @contextmanager
@@ -353,6 +386,10 @@ def _reading(file: str, format: str) -> Iterator[None]:
         raise ImportError(f"{file}: reading it needs more libraries ({error}): pip install 'kproba[tables]'") from error
     except (FileNotFoundError, PermissionError):
         raise
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file}: it is no UTF-8 text ({error.reason}); save it as UTF-8 (iconv -f cp1252 -t utf-8)."
+        ) from error
     except (ValueError, OSError, KeyError) as error:
         said = str(error).strip().splitlines()
         raise ValueError(f"{file}: it could not be read as {format} ({said[0] if said else type(error)}).") from error

@@ -537,6 +537,18 @@ def _check_written_numbers(reader: Any) -> None:
     styles = vars(reader).get("styles_", {})
     fits = isinstance(styles, dict) and all(isinstance(name, str) for name in styles)
     _need(fits and set(styles.values()) <= {".", ","}, reader, "styles_ names no decimal mark for some column")
+    for attribute in ("truths_", "numbers_", "words_"):
+        _need(_are_names(vars(reader).get(attribute, [])), reader, f"{attribute} is no list of names")
+
+
+def _check_table_model(model: Any) -> None:
+    _need(hasattr(model.pipeline, "predict_proba"), model, "its pipeline predicts no probabilities")
+    _need(_are_names(model.columns) and isinstance(model.target, str), model, "it does not name its columns")
+    _need(model.digest is None or isinstance(model.digest, str), model, "digest is no checksum")
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _check_filter(selector: Any) -> None:
@@ -559,6 +571,7 @@ _PREPROCESSING_CHECKS: dict[str, Callable[[Any], None]] = {
     "NearestNeighbors": _check_lookup,
     "ApplyToEachCol": _check_each_column,
     "WrittenNumbers": _check_written_numbers,
+    "TableModel": _check_table_model,
     "Filter": _check_filter,
     "NameFilter": _check_filter,
 }
