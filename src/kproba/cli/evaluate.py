@@ -10,6 +10,7 @@ examples:
 
 from __future__ import annotations
 
+from ..report.facts import MEASURES
 from . import _frames, _models, _text
 from .report import labelled
 
@@ -33,9 +34,6 @@ def run(args) -> None:
     own, base = (scores[score.name] for score in facts.scores[:2])
     about = {"rows": facts.n_rows, "on": facts.on, "classes": facts.classes, **own, "base_rates": base}
     _text.answer(args, about, _table(facts.scores[:2], facts.n_rows))
-
-
-MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
 
 
 def _plain(score) -> dict:

@@ -8,12 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import _checked
-from ..report.facts import ClassFacts, Judged, Score, class_facts, collect, scores_of
+from ..report.facts import MEASURES, ClassFacts, Judged, Score, class_facts, collect, scores_of
 from ..report.rivals import Rival
 from ._drawing import axes_in_a_row
 
-#: The measures of a :class:`~kproba.report.facts.Score` as people call them.
-MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
 #: Classes that are drawn in colours, those told apart worst, where there are more.
 MOST_COLOURED = 8
 

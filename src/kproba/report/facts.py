@@ -50,6 +50,10 @@ APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
 HELD_OUT, LEAVE_ONE_OUT = "held-out", "leave-one-out"
 
 
+#: The measures of a score as people call them.
+MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
+
+
 @dataclass(frozen=True)
 class Score:
     """How one model does. ``excess`` is its log-loss above that of the model reported on, on the same resamples."""
