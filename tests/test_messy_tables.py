@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from kproba import ModelFileError, cli, load, save
-from kproba.cli._numbers import WrittenNumbers
+from kproba.cli._kinds import ColumnKinds
 from messy import TABLES
 
 
@@ -47,7 +47,7 @@ def test_fit_predict_report(name, tmp_path, monkeypatch, capsys):
     ],
 )
 def test_numbers_as_people_write_them(written, expected):
-    found = WrittenNumbers().fit_transform(pd.DataFrame({"a": written}))["a"]
+    found = ColumnKinds().fit_transform(pd.DataFrame({"a": written}))["a"]
     np.testing.assert_array_equal(found.to_numpy(float), expected)
 
 
@@ -56,11 +56,11 @@ def test_numbers_as_people_write_them(written, expected):
     [["10-20", "20-30"], ["1.2.3", "1.2.4"], ["03/11/2024", "04/11/2024"], ["T1", "2"], ["1,5", "2.5"], ["?"]],
 )
 def test_other_text_stays_text(written):
-    assert list(WrittenNumbers().fit_transform(pd.DataFrame({"a": written}))["a"]) == written
+    assert list(ColumnKinds().fit_transform(pd.DataFrame({"a": written}))["a"]) == written
 
 
 def test_new_rows_that_are_no_numbers_are_missing():
-    step = WrittenNumbers().fit(pd.DataFrame({"a": ["1,5", "2,5"], "b": ["x", "y"]}))
+    step = ColumnKinds().fit(pd.DataFrame({"a": ["1,5", "2,5"], "b": ["x", "y"]}))
     given = pd.DataFrame({"a": ["3,5", "none", "2.5.1"], "b": ["1", "2", "3"]})
     found = step.transform(given)
     np.testing.assert_array_equal(found["a"], [3.5, np.nan, np.nan])
@@ -70,7 +70,7 @@ def test_new_rows_that_are_no_numbers_are_missing():
 
 
 def test_odd_decimal_marks_are_in_no_model_file(tmp_path):
-    step = WrittenNumbers().fit(pd.DataFrame({"a": ["1,5", "2,5"]}))
+    step = ColumnKinds().fit(pd.DataFrame({"a": ["1,5", "2,5"]}))
     save(step, tmp_path / "step.kproba")
     assert load(tmp_path / "step.kproba").styles_ == {"a": ","}
     step.styles_ = {"a": "]|."}
@@ -168,7 +168,7 @@ class TestKindsAreKept:
         assert "column 'x': none of its 120 values, such as 'unknown', is what the model was" in capsys.readouterr().err
 
     def test_rows_of_any_index(self):
-        reader = WrittenNumbers().fit(pd.DataFrame({"p": ["1,5", "2,5"]}))
+        reader = ColumnKinds().fit(pd.DataFrame({"p": ["1,5", "2,5"]}))
         found = reader.transform(pd.DataFrame({"p": ["1,5", "?"]}, index=[0, 0]))["p"]
         np.testing.assert_array_equal(found, [1.5, np.nan])
 

@@ -16,7 +16,7 @@ from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKerne
 from ..data.files import SEPARATORS
 from ..data.tables import TEXT, Table
 from . import _frames
-from ._numbers import WrittenNumbers
+from ._kinds import ColumnKinds
 
 ESTIMATORS = {
     "lspc": LSPC,
@@ -66,7 +66,7 @@ class TableModel(BaseEstimator):
         """Columns that a text file must not take for numbers: 01 is 01 and not 1, and 1.234 may be a thousand."""
         steps = getattr(self.pipeline, "named_steps", {})
         kinds = getattr(steps.get("tablevectorizer"), "kind_to_columns_", {})
-        written = getattr(steps.get("writtennumbers"), "styles_", {})
+        written = getattr(steps.get("columnkinds"), "styles_", {})
         return [*written, *(name for kind in WORDS if kind != "numeric" for name in kinds.get(kind, []))]
 
     def opened(self, args, path: str) -> Table:
@@ -112,7 +112,7 @@ def vectorizer():
         raise ImportError("Tables of mixed columns need skrub: pip install 'kproba[tables]'") from error
     text = skrub.StringEncoder(random_state=0)  # the same file gives the same model
     table = skrub.TableVectorizer(high_cardinality=text, drop_if_constant=True)
-    return make_pipeline(WrittenNumbers(), table, SimpleImputer(strategy="median", add_indicator=True))
+    return make_pipeline(ColumnKinds(), table, SimpleImputer(strategy="median", add_indicator=True))
 
 
 def for_tables(classifier):

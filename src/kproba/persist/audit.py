@@ -533,7 +533,7 @@ def _check_each_column(transformer: Any) -> None:
     _need(fits, transformer, "transformers_ has no transformer for some column")
 
 
-def _check_written_numbers(reader: Any) -> None:
+def _check_column_kinds(reader: Any) -> None:
     styles = vars(reader).get("styles_", {})
     fits = isinstance(styles, dict) and all(isinstance(name, str) for name in styles)
     _need(fits and set(styles.values()) <= {".", ","}, reader, "styles_ names no decimal mark for some column")
@@ -570,7 +570,7 @@ _PREPROCESSING_CHECKS: dict[str, Callable[[Any], None]] = {
     "TfidfTransformer": _check_tfidf,
     "NearestNeighbors": _check_lookup,
     "ApplyToEachCol": _check_each_column,
-    "WrittenNumbers": _check_written_numbers,
+    "ColumnKinds": _check_column_kinds,
     "TableModel": _check_table_model,
     "Filter": _check_filter,
     "NameFilter": _check_filter,

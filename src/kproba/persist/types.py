@@ -25,7 +25,7 @@ from ..selection import TimesMedian
 _OWN = {
     "kproba.basis": ("Basis", "MomentsOf"),
     "kproba.cli._models": ("TableModel",),
-    "kproba.cli._numbers": ("WrittenNumbers",),
+    "kproba.cli._kinds": ("ColumnKinds",),
     "kproba.data.encoding": ("Encoding",),
     "kproba.data.items": ("Items", "Memory", "Table"),
     "kproba.data.look": ("Look", "_Sample"),

@@ -30,7 +30,7 @@ TRUTHS = {"true": 1.0, "false": 0.0}
 FEW = 200
 
 
-class WrittenNumbers(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Columns of a frame are of one kind for good: numbers in whatever way of writing, truth values, words.
 
     ``styles_`` has the decimal marks of columns of text in which every value is a number in one way of writing,
@@ -39,7 +39,7 @@ class WrittenNumbers(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"price": ["€ 1.200,50", "3,5", "?"], "name": ["1a", "2b", "3c"]})
-    >>> WrittenNumbers().fit_transform(frame)
+    >>> ColumnKinds().fit_transform(frame)
         price name
     0  1200.5   1a
     1     3.5   2b
