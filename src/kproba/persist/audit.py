@@ -41,6 +41,10 @@ from .trial import check_pipeline, check_scores
 LARGEST = 1e75
 #: Widths outside of these have squares that are zero or infinite.
 WIDTHS = 1e-150, 1e150
+#: What transformers multiply or divide rows with: beyond, every row becomes too large for a kernel.
+SCALES = 1e-140, 1e140
+#: Weights of columns: the largest is one, or a few where it was weighted twice.
+RELEVANT = 1e8
 #: Coefficients a frame from which on only the diagonals of covariances are checked.
 LARGE_COVARIANCE = 64
 #: Columns that an estimator may say it takes: more than any, few enough to make a row of.
@@ -251,7 +255,10 @@ def _check_scaling(scaling: Scaling) -> None:
     _need(all(_is_numbers(part, 1, "f") for part in parts), scaling, "its parts are no finite numbers")
     _need(_is_numbers(scaling.squashed, 1, "b"), scaling, "squashed is no list of truth values")
     _need(len({len(part) for part in (*parts, scaling.squashed)}) == 1, scaling, "its parts have several lengths")
+    center, scale, relevance = (np.abs(part) for part in parts)
     _need((scaling.scale > 0).all() and (scaling.relevance > 0).all(), scaling, "scale and relevance are positive")
+    usual = (scale > SCALES[0]) & (center / scale < SCALES[1]) & (relevance < RELEVANT)
+    _need(usual.all(), scaling, "it makes numbers of rows that are too large for a kernel")
 
 
 def _check_calibrated(link: CalibratedSoftmax) -> None:
@@ -453,14 +460,14 @@ def _check_shapes(obj: Any) -> None:
     sizes = {"d": vars(obj)["n_features_in_"]} if "n_features_in_" in vars(obj) else {}
     for name, letters in _SHAPES[type(obj).__name__].items():
         array = vars(obj).get(name)
-        if array is None:
+        if array is None and (name != "statistics_" or "d" not in sizes):
             continue
         _need(isinstance(array, np.ndarray) and array.ndim == len(letters), obj, f"{name} is no array of its kind")
         for letter, size in zip(letters, array.shape):
             _need(sizes.setdefault(letter, size) == size, obj, f"{name} has the shape {array.shape}")
         if array.dtype.kind == "f" and type(obj).__name__ != "SimpleImputer":
-            _need(np.isfinite(array).all(), obj, f"{name} has NaN or infinity")
-        _need(name != "scale_" or array.all(), obj, "scale_ has zeros")
+            _need((np.abs(array) < SCALES[1]).all(), obj, f"{name} has NaN, infinity, or values next to it")
+        _need(name != "scale_" or (np.abs(array) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
 def _check_pipeline(pipeline: Any) -> None:
