@@ -36,7 +36,7 @@ MOST_RATIO = 200
 #: Bytes of model.json, and how many values may stand in it: every value costs up to some hundred bytes of memory.
 JSON_BYTES, JSON_VALUES, BYTES_A_VALUE = 64 << 20, 4_000_000, 64
 #: Values that JSON may have for every byte of the file, deflated or not, beside those that a small file may have.
-VALUES_A_BYTE, FEW_VALUES = 4, 10_000
+VALUES_A_BYTE, FEW_VALUES = 8, 10_000
 #: Digits of a whole number: ``save`` writes numbers of up to 1,024 bits.
 MOST_DIGITS = 310
 BLOCK = 1 << 20

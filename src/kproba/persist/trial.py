@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from ..basis import Basis
 from ..data.items import Items
@@ -104,9 +105,11 @@ def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | N
 def check_pipeline(pipeline: Any) -> None:
     """One row from step to step."""
     steps = [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
-    if not steps or not _is_fitted(steps[-1]) or not all(map(_is_undemanding, steps[1:])):
+    if not steps or not _is_fitted(steps[-1]):
         return
-    row = _sample(steps[0])
+    for step in steps:
+        check_is_fitted(step)
+    row = _sample(steps[0]) if all(map(_is_undemanding, steps[1:])) else None
     if row is None:
         return
     for step in steps[:-1]:
