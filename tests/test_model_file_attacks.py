@@ -90,7 +90,7 @@ def file(tmp_path):
 
 
 def costs(path, memory=True):
-    """Refuse or load a file within linear time and memory; the error, if any. Counting memory takes most of the time."""
+    """Refuse or load a file within linear time and memory; the error, if any. To trace memory takes time."""
     size, found = path.stat().st_size, None
     if memory:
         tracemalloc.start()
@@ -142,7 +142,7 @@ def _signs():
 
 @pytest.mark.parametrize("kind", ["set", "frozenset", "dict"])
 def test_keys_with_the_same_hash(kind, file):
-    """hash(-1) is hash(-2), and so all tuples of these have the same hash; time grew with the square of their number."""
+    """hash(-1) is hash(-2), and so all tuples of these have the same hash: time grew with their number squared."""
     made, n = file(LSPC()), 4_000
     refs = [{"ref": i} for i in range(n)]
     node = {"is": "dict", "keys": refs, "values": refs} if kind == "dict" else {"is": kind, "values": refs}
@@ -248,9 +248,8 @@ def test_one_array_of_many_objects(file):
     """An array of 4 MB that is checked for each of 5,000 objects."""
     made = file(LSPC(class_weight={"a": np.ones(500_000)}, ridge=0.1))
     number = next(i for i, node in enumerate(made.nodes) if node["is"] == "array")
-    state = dict.fromkeys(("center", "scale", "relevance", "squashed"), {"ref": number})
+    state = {name: {"ref": number} for name in ("center", "scale", "relevance", "squashed")}
     shared = {"is": "object", "class": "kproba.scaling.Scaling", "state": state}
-    made.nodes[number + 1 : number + 1] = []
     made.nodes.extend([shared] * 5000)
     assert "over and over" in costs(made.write())
 
