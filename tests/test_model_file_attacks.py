@@ -299,7 +299,7 @@ def _broken():
             if attribute not in ("squashed", "constant", "classes_"):
                 yield name, part, attribute, "NaN", lambda a: np.full_like(a, np.nan)
                 yield name, part, attribute, "infinity", lambda a: np.full_like(a, np.inf)
-            if attribute not in ("squashed", "constant", "classes_", "scale"):
+            if attribute not in ("squashed", "constant", "classes_", "scale", "center"):
                 yield name, part, attribute, "huge", lambda a: np.full_like(a, 1e300)
             if attribute in ("scale", "relevance", "prior", "sharpness"):
                 yield name, part, attribute, "zero", np.zeros_like

@@ -26,7 +26,8 @@ from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
-from ..kernels import FromCallable, Kernel, Precomputed, Spectrum, as_kernels
+from ..kernels import FromCallable, Kernel, Precomputed, as_kernels
+from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
 from ..kernels.mended import Mended
 from ..kernels.sequence import Comparisons
@@ -39,8 +40,6 @@ from .trial import check_pipeline, check_scores
 
 #: Coefficients, and what links multiply them with: products of three still are numbers.
 LARGEST = 1e75
-#: Widths outside of these have squares that are zero or infinite.
-WIDTHS = 1e-150, 1e150
 #: What transformers multiply or divide rows with: beyond, every row becomes too large for a kernel.
 SCALES = 1e-140, 1e140
 #: Weights of columns: the largest is one, or a few where it was weighted twice.
@@ -234,10 +233,8 @@ def _check_basis(basis: Basis) -> None:
 
 
 def _check_width(kernel: Kernel) -> None:
-    if not kernel.has_width:
-        return
-    low, high = WIDTHS[0], np.inf if isinstance(kernel, Spectrum) else WIDTHS[1]
-    _need(kernel.width is not None and low <= kernel.width <= high, kernel, "its width is not told, or is no width")
+    chosen = not kernel.has_width or (kernel.width is not None and kernel.width >= NARROWEST)
+    _need(chosen, kernel, "its width is not told, or is no width")
 
 
 def _check_mended(kernel: Mended) -> None:
@@ -255,10 +252,8 @@ def _check_scaling(scaling: Scaling) -> None:
     _need(all(_is_numbers(part, 1, "f") for part in parts), scaling, "its parts are no finite numbers")
     _need(_is_numbers(scaling.squashed, 1, "b"), scaling, "squashed is no list of truth values")
     _need(len({len(part) for part in (*parts, scaling.squashed)}) == 1, scaling, "its parts have several lengths")
-    center, scale, relevance = (np.abs(part) for part in parts)
     _need((scaling.scale > 0).all() and (scaling.relevance > 0).all(), scaling, "scale and relevance are positive")
-    usual = (scale > SCALES[0]) & (center / scale < SCALES[1]) & (relevance < RELEVANT)
-    _need(usual.all(), scaling, "it makes numbers of rows that are too large for a kernel")
+    _need((scaling.relevance < RELEVANT).all(), scaling, "relevance is at most a few")
 
 
 def _check_calibrated(link: CalibratedSoftmax) -> None:
