@@ -231,6 +231,8 @@ def test_types_of_long_text(file):
     made = file(make_pipeline(OneHotEncoder(), LSPC(**GIVEN)).fit(X.round(), Y))
     made.state("OneHotEncoder")["dtype"] = made.prepend({"is": "dtype", "name": "<U90000000"})
     assert "takes more memory" in costs(made.write())
+    made.nodes[0]["name"] = "<U9000"
+    assert "no type of numbers" in costs(made.write())
 
 
 # ---------------------------------------------------------------- sharing
@@ -432,9 +434,9 @@ def test_a_step_less(file):
 
 def test_fuzzed_files():
     """A few seconds of what ``scripts/fuzz_model_files.py`` does for hours."""
-    found = fuzz.plain_run(1_500)
-    assert found["examples"] == [] and found["refused"] + found["predicts"] + found.get("unfitted", 0) == 1_500
-    assert found["predicts"] > 100
+    found = fuzz.plain_run(1_000)
+    assert found["examples"] == [] and found["refused"] + found["predicts"] + found.get("unfitted", 0) == 1_000
+    assert found["predicts"] > 80
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "tests" / "model_files").glob("*.kproba")))

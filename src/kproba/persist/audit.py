@@ -510,6 +510,7 @@ def _check_function_transformer(transformer: Any) -> None:
 
 def _check_categories(encoder: Any) -> None:
     """Columns of the output are counted from these, and go unchecked into a sparse matrix."""
+    _check_output_type(encoder)
     if "categories_" not in vars(encoder):
         return
     categories = encoder.categories_
@@ -524,6 +525,11 @@ def _check_categories(encoder: Any) -> None:
         sizes = _check_infrequent(encoder, categories)
         _check_dropped(encoder, sizes)
         _need(encoder._n_features_outs == encoder._compute_n_features_outs(), encoder, "its columns are miscounted")
+
+
+def _check_output_type(transformer: Any) -> None:
+    """Long text as the type of the output would take its length for every value."""
+    _need(np.dtype(transformer.dtype).kind in "fiubO", transformer, "dtype is no type of numbers")
 
 
 def _check_infrequent(encoder: Any, categories: list[np.ndarray]) -> list[int]:
@@ -560,6 +566,7 @@ def _check_dropped(encoder: Any, sizes: list[int]) -> None:
 def _check_vocabulary(vectorizer: Any) -> None:
     """Words are numbered without gaps: their numbers go unchecked into a sparse matrix."""
     _need(getattr(vectorizer, "input", "content") == "content", vectorizer, "it would open files named in the rows")
+    _check_output_type(vectorizer)
     weighing = vars(vectorizer).get("_tfidf")
     _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")
