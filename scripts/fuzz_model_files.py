@@ -28,6 +28,7 @@ import warnings
 import zipfile
 import zlib
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -96,13 +97,39 @@ def seeds():
             [X[i : i + 5] for i in range(8)], np.arange(8) % 2
         ),
     )
-    try:
-        import hmmlearn  # noqa: F401
-    except ImportError:
-        return
+    if find_spec("hmmlearn"):
+        rng = np.random.default_rng(0)
+        items = [rng.normal(0.4 * (i % 2), 1.0, (6, 2)) for i in range(8)]
+        kernel = kproba.HiddenMarkovKernel(n_states=2)
+        yield "sequences", LSPC(kernel=kernel, width=10.0, ridge=1e-3).fit(items, [0, 1] * 4)
+    if find_spec("skrub"):
+        yield "table", table_model()
+
+
+def table_model():
+    """What ``kproba fit`` makes of a small table."""
+    from kproba import LSPC
+    from kproba.cli._models import TableModel, for_tables
+
+    frame = table(20)
+    model = for_tables(LSPC(**GIVEN)).fit(frame, np.arange(20) % 2)
+    return TableModel(model, "target", list(frame.columns))
+
+
+def table(n: int):
+    """Columns of numbers, categories, dates, truth values and prices."""
+    import pandas as pd
+
     rng = np.random.default_rng(0)
-    items = [rng.normal(0.4 * (i % 2), 1.0, (6, 2)) for i in range(8)]
-    yield "sequences", LSPC(kernel=kproba.HiddenMarkovKernel(n_states=2), width=10.0, ridge=1e-3).fit(items, [0, 1] * 4)
+    return pd.DataFrame(
+        {
+            "number": rng.normal(size=n),
+            "category": rng.choice(["a", "b", "c"], n),
+            "day": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+            "whether": rng.random(n) < 0.5,
+            "price": [f"{i},5" for i in range(n)],
+        }
+    )
 
 
 def corpus() -> dict[str, bytes]:
@@ -122,6 +149,7 @@ def corpus() -> dict[str, bytes]:
 
 
 def _strip(model) -> None:
+    model = getattr(model, "pipeline", model)
     for step in [step for _, step in getattr(model, "steps", [("", model)])]:
         for extra in EXTRAS:
             vars(step).pop(extra, None)
@@ -309,6 +337,8 @@ def mutated(rng: random.Random, data: bytes) -> tuple[str, bytes]:
 
 def rows_for(model) -> Any:
     """Two rows as the model wants them."""
+    if hasattr(model, "columns"):
+        return table(2).reindex(columns=model.columns)
     first = model
     while hasattr(first, "steps"):
         first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
@@ -395,11 +425,13 @@ def predicts(model) -> str:
     from sklearn.utils.validation import check_is_fitted
 
     try:
-        check_is_fitted(model)
+        check_is_fitted(getattr(model, "pipeline", model))
     except NotFittedError:
         return "unfitted"
     rows = rows_for(model)
-    if hasattr(model, "predict"):
+    if hasattr(model, "columns"):
+        model.predict_proba(rows)
+    elif hasattr(model, "predict"):
         found = model.predict(rows)
         proba = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
         decision = model.decision_function(rows)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
@@ -420,6 +421,47 @@ def test_steps_that_do_not_go_together(part, attribute, value, file):
     made = file(make_pipeline(StandardScaler(), PCA(2), LSPC(**GIVEN)).fit(X, Y))
     made.state(part)[attribute] = value
     assert costs(made.write()) != ""
+
+
+@pytest.mark.parametrize("column", [4, -5, 0.5, "a", None])
+def test_columns_that_there_are_not(column, file):
+    columns = ColumnTransformer([("c", StandardScaler(), [0, 1])], remainder="passthrough")
+    made = file(make_pipeline(columns, LSPC(**GIVEN)).fit(X, Y))
+    made.nodes[made.nodes[_fitted_columns(made)]["values"][2]["ref"]]["values"][0] = column
+    assert costs(made.write()) != ""
+
+
+def _fitted_columns(made):
+    """The number of the node with the first fitted transformer and its columns."""
+    return made.nodes[made.state("ColumnTransformer")["transformers_"]["ref"]]["values"][0]["ref"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_of_columns_are_not_asked_for(file):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    columns = ColumnTransformer([("c", StandardScaler(), ["a", "b"])], remainder="passthrough")
+    for steps in ([StandardScaler(), PCA(2)], [columns], [StandardScaler().set_output(transform="pandas"), PCA(2)]):
+        model = make_pipeline(*steps, LSPC(**GIVEN)).fit(frame, Y)
+        assert (kproba.load(file(model).path).predict_proba(frame) == model.predict_proba(frame)).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tables_that_do_not_go_together(file):
+    """An empty row goes through the models that the command fits."""
+    pytest.importorskip("skrub")
+    model = fuzz.table_model()
+    made, rows = file(model), fuzz.table(2)
+    assert (kproba.load(made.path).predict_proba(rows) == model.predict_proba(rows)).all()
+    names = made.state("SimpleImputer")["feature_names_in_"]["ref"]
+    made.nodes[names]["numbers"].reverse()
+    assert costs(made.write()) != ""
+    for part, attribute in [("ToFloat", "_needs_str_replace"), ("TableVectorizer", "_pipeline")]:
+        made = file(model)
+        for node in made.nodes:
+            if node.get("class", "").endswith(part) and attribute in node["state"]:
+                node["state"][attribute] = 7
+        assert costs(made.write()) != ""
 
 
 def test_a_step_less(file):

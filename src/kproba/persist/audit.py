@@ -36,6 +36,7 @@ from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigm
 from ..moments import Moments
 from ..pictures import PictureDescriptors
 from ..scaling import Scaling
+from .frame_trial import check_frame
 from .trial import check_pipeline, check_scores
 
 #: Coefficients, and what links multiply them with: products of three still are numbers.
@@ -66,12 +67,13 @@ _SHAPES = {
 }
 
 
-def check_model(model: Any, objects: Iterable[Any]) -> None:
+def check_model(model: Any, objects: list[Any]) -> None:
     """Refuse what no fit and no ``save`` would have made. Parts come before what is made of them."""
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"it holds a {type(model).__name__} and no model.")
     for obj in objects:
         check(obj)
+    check_frame(model, objects)
 
 
 def check(obj: Any) -> None:
@@ -496,9 +498,24 @@ def _check_columns_of(transformer: Any) -> None:
     _check_steps(transformer, transformer.transformers, 3)
     if "transformers_" in vars(transformer):
         _check_steps(transformer, transformer.transformers_, 3)
+        told = all(_are_columns(columns, transformer) for _, _, columns in transformer.transformers_)
+        _need(told, transformer, "it has transformers of columns that there are not")
     passed = getattr(transformer, "_name_to_fitted_passthrough", {})
     _need(isinstance(passed, dict), transformer, "what it passes on is odd")
     _need(all(isinstance(step, BaseEstimator) for step in passed.values()), transformer, "what it passes on is odd")
+
+
+def _are_columns(columns: Any, transformer: Any) -> bool:
+    """Whether these are columns of the rows that it was fitted on, by number or by name."""
+    if isinstance(columns, slice) or callable(columns):
+        return True
+    found, d = np.atleast_1d(np.asarray(columns)), transformer.n_features_in_
+    if found.dtype.kind in "iu":
+        return bool(((found >= -d) & (found < d)).all())
+    if found.dtype.kind == "b":
+        return found.shape == (d,)
+    named = hasattr(transformer, "feature_names_in_") and all(isinstance(name, str) for name in found.ravel())
+    return found.ndim == 1 and (named or not found.size)
 
 
 def _check_function_transformer(transformer: Any) -> None:

@@ -105,25 +105,33 @@ def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | N
 def check_pipeline(pipeline: Any) -> None:
     """One row from step to step."""
     steps = [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
-    if not steps or not _is_fitted(steps[-1]):
+    if not steps or not is_fitted(steps[-1]):
         return
     for step in steps:
         check_is_fitted(step)
     row = _sample(steps[0]) if all(map(_is_undemanding, steps[1:])) else None
-    if row is None:
-        return
-    for step in steps[:-1]:
-        row = copy(step).transform(row)  # a copy, because some remember that they were used
-    last = steps[-1]
-    if not isinstance(last, KernelClassifier):
-        copy(last).transform(row)
-        return
-    values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
-    if row.shape != (1, last.n_features_in_) or not np.isfinite(values).all():
-        raise ModelFileError(f"{type(last).__name__} takes {last.n_features_in_} columns; its pipeline makes others.")
+    if row is not None:
+        through(steps, row)
 
 
-def _is_fitted(step: Any) -> bool:
+def through(steps: list[Any], row: Any) -> None:
+    """Refuse steps that do not take what the one before makes of a row. A frame has names of columns all the way."""
+    last, has_names = steps[-1], hasattr(row, "columns")
+    for step in steps[: -1 if isinstance(last, KernelClassifier) else None]:
+        step = copy(step)  # some remember that they were used
+        if not has_names:
+            vars(step).pop("feature_names_in_", None)
+            row = np.asarray(row) if hasattr(row, "columns") else row
+        row = step.transform(row)
+    if isinstance(last, KernelClassifier):
+        values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
+        if row.shape != (1, last.n_features_in_) or not np.isfinite(values).all():
+            raise ModelFileError(
+                f"{type(last).__name__} takes {last.n_features_in_} columns; the steps before make others."
+            )
+
+
+def is_fitted(step: Any) -> bool:
     return any(name.endswith("_") and not name.startswith("_") for name in vars(step))
 
 
@@ -154,8 +162,12 @@ def _sample(step: Any) -> Any:
 
 
 def _text(step: Any) -> Any:
-    is_plain = step.analyzer in ("char", "char_wb") or (step.analyzer == "word" and step.token_pattern == _WORDS)
-    return ["an example"] if is_plain else None
+    return ["an example"] if is_plain_text(step) else None
+
+
+def is_plain_text(step: Any) -> bool:
+    """Whether a text is taken apart without a pattern of the file's own."""
+    return step.analyzer in ("char", "char_wb") or (step.analyzer == "word" and step.token_pattern == _WORDS)
 
 
 def _first_categories(step: Any) -> Any:
