@@ -108,7 +108,7 @@ def test_a_sample_of_a_source_keeps_all_weight(weak_hash):
     found = whole.rows(np.arange(2), None)[0]
     assert len(found) == len(set(numbers_by_values(X, y)))
     for x, label, weight in zip(found.X, found.labels, found.weight):
-        assert weight == pytest.approx(((X == x).all(axis=1) & (y == label)).sum())
+        assert weight == pytest.approx(((x == X).all(axis=1) & (y == label)).sum())
 
 
 def test_import_points_of_a_source_are_found_by_value(weak_hash):

@@ -38,6 +38,7 @@ def add_options(command) -> None:
 def run(args) -> None:
     from .. import write_report
 
+    _frames.check_output("--out", args.out)
     model = _models.load(args.model)
     read = [args.data, args.model, *([args.train] if args.train else [])]
     _frames.refuse_overwriting("--out", args.out, read)

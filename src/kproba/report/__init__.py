@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from pathlib import Path
+
+from ..io import AtomicFile, check_output
 
 
 def write_report(
@@ -59,27 +59,9 @@ def write_report(
     from .facts import collect  # drawn in here, so that importing kproba stays fast
     from .page import page
 
-    target = _writable(path)
+    target = check_output(path)  # before the work, not after it
     options = {"X_train": X_train, "y_train": y_train, "names": names, "random_state": random_state}
     facts = collect(model, X, y, on=on, title=title, **options)
-    _write_whole(target, page(facts))
-    return target
-
-
-def _writable(path) -> Path:
-    target = Path(os.path.expanduser(os.fspath(path))).absolute()
-    if target.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a directory; give the name of a file.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: there is no directory {target.parent}; make it first.")
-    return target
-
-
-def _write_whole(target: Path, text: str) -> None:
-    """All of the file or nothing: whatever stood there stays until the new one is complete."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with AtomicFile(target) as file:
+        file.write(page(facts).encode())
+    return Path(path).expanduser().absolute()
