@@ -8,6 +8,7 @@ from .data.items import Sequences
 from .data.writers import write_probabilities
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from .exceptions import (
+    CheckpointError,
     ConditionWarning,
     ConvergenceWarning,
     DegenerateModelWarning,
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LSPC",
     "BagOfFeatures",
+    "CheckpointError",
     "ChiSquared",
     "ConditionWarning",
     "ConvergenceWarning",

@@ -70,9 +70,9 @@ class Checkpoint:
         """Arrays and numbers under their names, the version, and the checksum of it all."""
         with AtomicFile(path) as file:
             np.savez(file, **held, format=np.int64(FORMAT), kproba=np.str_(_version()))
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").digest()
-            file.seek(0, os.SEEK_END)
+            size = file.seek(0, os.SEEK_END)
+            digest = _digest(file, size)
+            file.seek(size)
             file.write(digest)
         self._last = time.monotonic()
 
@@ -112,6 +112,9 @@ class Pass:
         held = self._checkpoint.read(self._path)
         if held is None:
             return None
+        for name in ("fingerprint", "row"):
+            if name not in held:
+                raise self._checkpoint.error(self._path, f"lacks {name!r}")
         if str(held["fingerprint"]) == self._fingerprint:
             parts = {field.name: held[field.name] for field in fields(kind)}
             total = kind(**{name: part if part.ndim else part.item() for name, part in parts.items()})
@@ -132,14 +135,21 @@ class Pass:
 
 
 def _is_whole(file: BinaryIO) -> bool:
-    """Whether a file ends in the checksum of what is before it; afterwards it stands at its beginning."""
-    left, digest = os.fstat(file.fileno()).st_size - _DIGEST_BYTES, hashlib.sha256()
-    while left > 0 and (block := file.read(min(left, 1 << 20))):
-        digest.update(block)
-        left -= len(block)
-    is_whole = left == 0 and file.read() == digest.digest()
+    """Whether a file ends in the checksum of what is before it."""
+    size = file.seek(0, os.SEEK_END) - _DIGEST_BYTES
+    is_whole = size > 0 and _digest(file, size) == file.read()
     file.seek(0)
     return is_whole
+
+
+def _digest(file: BinaryIO, size: int) -> bytes:
+    """The checksum of the first bytes; the file then stands behind them."""
+    found = hashlib.sha256()
+    file.seek(0)
+    while size > 0 and (block := file.read(min(size, 1 << 20))):
+        found.update(block)
+        size -= len(block)
+    return found.digest()
 
 
 def _version() -> str:

@@ -122,6 +122,11 @@ def whole(table: Table, path: str):
     return table.whole()
 
 
+def joined(frames: list):
+    """Parts of a table as one frame."""
+    return import_module("pandas").concat(frames, ignore_index=True)
+
+
 def split_target(frame, target: str, path: str):
     """The columns and the labels; rows without a label are left out, and how many these were."""
     check_target(frame.columns, target, path)

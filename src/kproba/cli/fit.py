@@ -25,6 +25,7 @@ from ..data.tables import LabelledTable, TableSource
 from ..estimators import LSPC
 from ..io import check_folder
 from . import _frames, _models, _text
+from ._training import RowSketch
 
 NAME = "fit"
 
@@ -118,8 +119,9 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
     prepared = _models.vectorizer()
     classifier, found = _best(args, prepared.fit_transform(X), y, weight)
-    pipeline = _models.behind(prepared, classifier)
-    model = _models.TableModel(pipeline, args.target, list(X.columns), _models.digest(table))
+    sketch = RowSketch(prepared)
+    sketch.add(X, y)
+    model = _models.TableModel(_models.behind(prepared, classifier), args.target, list(X.columns), sketch.finish())
     counts = {str(label): int(count) for label, count in zip(*np.unique(y, return_counts=True))}
     return model, _about(model, len(X), dropped, counts) | found
 
@@ -151,8 +153,9 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     _tell_dropped(args, rows.n_missing)
     _refuse_identifiers(args, len(rows.counts), rows.n_rows)
     prepared, n_sample = _prepared(args, rows)
-    classifier.fit(TableSource(rows, prepared, args.weight), checkpoint=args.checkpoint)
-    model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns)
+    sketch = RowSketch(prepared)
+    classifier.fit(TableSource(rows, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
+    model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns, sketch.finish())
     counts = {str(label): count for label, count in sorted(rows.counts.items())}
     return model, _about(model, rows.n_rows, rows.n_missing, counts) | {"sample_rows": n_sample}
 

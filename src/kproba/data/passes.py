@@ -1,4 +1,4 @@
-"""Whether every pass over a source reads the same rows: a fit that mixes two versions of them is wrong without a sign."""
+"""Whether every pass over a source reads the same rows: a fit that mixes two versions of them is silently wrong."""
 
 from __future__ import annotations
 

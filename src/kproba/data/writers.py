@@ -100,6 +100,7 @@ class TableWriter:
                 self._before_rows()
             self._writer.close()
             self._sink.close()
+            assert self._file is not None  # the writer writes to it
             self._file.commit()
             self._is_closed = True
         finally:

@@ -17,8 +17,8 @@ from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
 from ..data.look import Look, Looking, sample_size
-from ..data.rows import Rows
 from ..data.passes import PassRecord
+from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source
 from ..devices.device import choose as choose_device
 from ..devices.device import is_tensor, to_numpy
