@@ -427,11 +427,15 @@ def _path(final) -> PathFacts | None:
 def about_rows(on: str, n_training: int, n_rows: int) -> str:
     """Which rows the figures are of, and what that means for new ones."""
     which = "All of these rows" if n_training == n_rows else f"{n_training:,} of these {n_rows:,} rows"
-    if on == TRAINING:
-        about = "" if n_training == n_rows else "About "  # of many training rows a sample is known
+    if on == TRAINING and n_training < n_rows:  # an estimate, where a sample of many training rows is known
         return (
-            f"{about}{which} are rows that the model was fitted on, and it has no leave-one-out probabilities of "
-            "them: the figures say nothing about new rows. Judge the model by rows that were set aside."
+            f"About {which} are rows that the model was fitted on, and it has no leave-one-out probabilities of them: "
+            "the figures are better than those of new rows. Leave these rows out."
+        )
+    if on == TRAINING:
+        return (
+            f"{which} are rows that the model was fitted on, and it has no leave-one-out probabilities of them: the "
+            "figures say nothing about new rows. Judge the model by rows that were set aside."
         )
     if on == MIXED:
         return (
