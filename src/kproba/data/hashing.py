@@ -114,6 +114,15 @@ def equal_rows(X, i: np.ndarray, Z, j: np.ndarray) -> np.ndarray:
     return np.concatenate([(X[i[part]] == Z[j[part]]).all(axis=1) for part in parts] or [np.empty(0, bool)])
 
 
+def stacked(X, Z):
+    """The rows of X and then those of Z, whatever kind of rows they are."""
+    if hasattr(X, "joined"):
+        return X.joined(Z)
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
+    return np.concatenate([X, Z])
+
+
 def _sparse_row_keys(X) -> np.ndarray:
     X = sparse.csr_array(X)
     terms = mix(_bits(X.data)) * _multipliers(X.indices)

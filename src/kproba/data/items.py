@@ -167,6 +167,10 @@ class Items:
         """One 64-bit key an item, equal for equal items."""
         return mix(np.fromiter(map(_item_key, self), dtype=np.uint64, count=len(self)))
 
+    def joined(self, other: Items) -> Items:
+        """These items and then the others, as a collection of their own."""
+        return Items([*self, *other])
+
     def equal_items(self, i: np.ndarray, other: Items, j: np.ndarray) -> np.ndarray:
         """Whether item i[k] equals item j[k] of the other collection, for every k."""
         return np.fromiter((_are_equal(self[a], other[b]) for a, b in zip(i, j)), dtype=bool, count=len(i))
@@ -271,6 +275,9 @@ class Sequences(Items):
 
     def _copied(self) -> Sequences:
         return self.with_frames(self.frames.copy())
+
+    def joined(self, other: Items) -> Sequences:
+        return Sequences.of([*self, *other])
 
     def row_keys(self) -> np.ndarray:
         """Keys of the frames, which count by their places, and of their number."""

@@ -190,6 +190,14 @@ def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
     return chunk
 
 
+def in_double(X):
+    """Rows in float64: kernel values of float32 rows make systems indefinite. Tensors stay as they are.
+
+    float32 is what rows are stored and read in; the copy is made where a block of rows is about to be used.
+    """
+    return X if is_tensor(X) else X.astype(np.float64, copy=False)
+
+
 def all_finite(X) -> bool:
     """Whether every value is a finite number; a tensor is asked where it lies."""
     if not is_tensor(X):
