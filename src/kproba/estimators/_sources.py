@@ -148,7 +148,7 @@ class SourceClassifier(KernelClassifier):
             raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
         saved = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._seed() if saved is None else saved.seed(self._seed())
-        record = PassRecord()
+        record = PassRecord(inputs=saved is not None or not source.is_in_memory)
         look = self._look(source, seed, record)
         look.classes(classes)  # refuses what has none
         if look.has_all and classes is None:
