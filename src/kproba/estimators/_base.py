@@ -33,8 +33,8 @@ from ..scaling import fit_scaling
 from ..sweep import row_slices
 from ..wording import did_you_mean
 
-#: Squares of larger values overflow once they are summed over columns.
-LARGEST = 1e150
+#: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
+LARGEST, SMALLEST = 1e150, 1e-150
 #: Rows of about this size are scaled and scored at a time.
 PREDICT_BYTES = 64 << 20
 #: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
@@ -105,10 +105,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if precomputed and reset:
             check_square(X)
         values = X.data if sparse.issparse(X) else X
-        if self.scaling is None and float(np.abs(values).max(initial=0.0)) > LARGEST:
-            raise ValueError(
-                f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X."
-            )
+        if self.scaling is None:
+            check_magnitude(float(np.abs(values).max(initial=0.0)))
         return X
 
     def _read_table(self, X, reset: bool):
@@ -439,6 +437,16 @@ def given_centers(centers, precomputed: bool, scaling):
         return np.asarray(centers)
     points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
     return points if scaling is None else scaling(points)
+
+
+def check_magnitude(largest: float) -> None:
+    """Refuse values whose squares are no numbers."""
+    if largest > LARGEST:
+        raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
+    if 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"X has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale X."
+        )
 
 
 def check_folds(folds) -> None:
