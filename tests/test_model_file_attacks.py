@@ -333,6 +333,8 @@ def test_widths(width, file):
     [
         ("indptr", lambda a: a[::-1]),
         ("indptr", lambda a: np.where(np.arange(len(a)) == 3, a[-1], a)),
+        ("indptr", lambda a: np.where(np.arange(len(a)) == len(a) - 1, 0, a)),  # crashed: SciPy takes it for empty
+        ("indptr", lambda a: np.where(np.arange(len(a)) == 3, np.iinfo(a.dtype).min, a)),
         ("indptr", lambda a: a - 1),
         ("indptr", lambda a: a[:-1]),
         ("indices", lambda a: np.where(np.arange(len(a)) == 3, 4, a)),

@@ -389,9 +389,8 @@ class Decoder:
             raise ModelFileError(
                 f"a sparse matrix has {shape[1]:,} columns, which is too many for a file of this size."
             )
-        matrix = kind((data, indices, indptr), shape=tuple(shape))
-        matrix.check_format(full_check=True)  # products go by the indices and do not look
-        return matrix
+        _check_csr(len(data), indices, indptr, shape)
+        return kind((data, indices, indptr), shape=tuple(shape))
 
     def _csr_array(self, *parts):
         return self._csr(sparse.csr_array, *parts)
@@ -516,6 +515,14 @@ def _is_key(key: Any, depth: int = 3) -> bool:
     if type(key) is Spec:
         return all(_is_key(part, 0) for part in vars(key).values())
     return key is None or isinstance(key, bool | float | str | np.generic)
+
+
+def _check_csr(n_values: int, indices: np.ndarray, indptr: np.ndarray, shape: list[int]) -> None:
+    """Products go by the indices and do not look, and SciPy's own check looks only where the last row ends above 0."""
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ModelFileError("the rows of a sparse matrix do not follow each other.")
+    if len(indices) != n_values or indptr[-1] > n_values or ((indices < 0) | (indices >= shape[1])).any():
+        raise ModelFileError("a sparse matrix has values outside of its rows and columns.")
 
 
 def _is_text(name: Any) -> bool:
