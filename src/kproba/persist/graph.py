@@ -377,6 +377,8 @@ class Decoder:
         parts = (data, indices, indptr)
         if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
             raise ModelFileError("a sparse matrix has three arrays of numbers.")
+        if not data.dtype.isnative:
+            raise ModelFileError("the values of a sparse matrix are in the byte order of another machine.")
         if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
             raise ModelFileError("the indices of a sparse matrix are 32- or 64-bit whole numbers.")
         if (
