@@ -21,7 +21,7 @@ from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, in_double, inputs
-from ..devices.basis import placed
+from ..devices.basis import DeviceBasis
 from ..devices.device import Device, is_tensor, to_numpy
 from ..devices.device import choose as choose_device
 from ..kernels import Kernel, Precomputed, as_kernels
@@ -209,8 +209,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
+        basis = DeviceBasis.of(self.basis_, device).for_scores(self.coef_)
+        X = basis.sent(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return placed(self.basis_, device).scores(scaled, self.coef_).astype(np.float64) + self.intercept_
+        return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""

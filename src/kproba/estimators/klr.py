@@ -197,7 +197,7 @@ class KernelLogisticRegression(SearchedClassifier):
     def _fit_link(self, held_out, rows: Rows):
         return Sigmoid() if rows.is_multilabel else Softmax()
 
-    def _of_all_rows(self, problem, everything) -> StreamedLikelihood:
+    def _of_all_rows(self, problem, everything, ridge: float) -> StreamedLikelihood:
         """The gradients of all rows beside as much of the sample as has its features kept in memory."""
         n_columns = problem.basis.n_centers + 1
         kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
@@ -207,7 +207,7 @@ class KernelLogisticRegression(SearchedClassifier):
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
         if whole is None or isinstance(best, Kernel) or self.selection == "cv":
             return super()._settle(search, best, rows, whole)
-        problem = whole(best.kernel)
+        problem = whole(best.kernel, best.solution.ridge)
         return self._only(search, problem, self._ridge_by_sample(search, best, problem))
 
     def _ridge_by_sample(self, search: Search, best: Candidate, problem: StreamedLikelihood) -> float:

@@ -192,7 +192,9 @@ class SurfaceKernelClassifier(StreamedClassifier):
             settings = self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
             if everything is not None:
-                statistic = MomentsOf(placed(problem.basis, self.device_), everything.encoding(self.scaling_))
+                # no ridge holds up what float32 sums do not resolve, and centres are few
+                there = placed(problem.basis, self.device_, in_full=True)
+                statistic = MomentsOf(there, everything.encoding(self.scaling_))
                 problem = replace(problem, given=everything.sum(statistic))
             held_out = self._solve(problem, rows)
         self.search_results_ = record.columns()
