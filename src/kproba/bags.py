@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .estimators._base import check_choice, check_count
+from .sweep import one_blas_thread
 
 ASSIGNMENTS = ("soft", "hard")
 NORMALIZATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -168,7 +169,8 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
 
     def _nearest(self, descriptors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances to the k nearest words and their numbers, nearest first."""
-        return self._lookup.kneighbors(descriptors, n_neighbors=k)
+        with one_blas_thread():  # scikit-learn would set and restore a limit of its own
+            return self._lookup.kneighbors(descriptors, n_neighbors=k)
 
     def _count(self, owner: np.ndarray, descriptors: np.ndarray, counts: np.ndarray) -> None:
         """Add what descriptors count to the histograms of the items that own them."""
@@ -305,10 +307,12 @@ def _cluster(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     """Centres by k-means."""
     from sklearn.cluster import KMeans, MiniBatchKMeans  # slow to import, seldom needed
 
-    if len(sample) * n_words > FULL_PAIRS:
-        return MiniBatchKMeans(n_words, n_init=1, random_state=seed, **BATCHES).fit(sample).cluster_centers_
-    with threadpool_limits(1):  # threads add in any order, and full passes magnify the last digit
-        return KMeans(n_words, n_init=1, random_state=seed).fit(sample).cluster_centers_
+    with one_blas_thread():  # k-means would set and restore a limit of its own
+        if len(sample) * n_words > FULL_PAIRS:
+            return MiniBatchKMeans(n_words, n_init=1, random_state=seed, **BATCHES).fit(sample).cluster_centers_
+        # threads add in any order, and full passes magnify the last digit; this limit is the calling thread's own
+        with threadpool_limits(1, user_api="openmp"):
+            return KMeans(n_words, n_init=1, random_state=seed).fit(sample).cluster_centers_
 
 
 def _shares(distance: np.ndarray, spread: float) -> np.ndarray:

@@ -30,6 +30,7 @@ from ..links import NAMES as LINKS
 from ..links import in_blocks
 from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
 from ..scaling import fit_scaling
+from ..sweep import n_workers
 from ..wording import did_you_mean
 
 #: Squares of larger values overflow once they are summed over columns.
@@ -196,7 +197,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return (self.basis_.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
+        return (self._basis_here.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
 
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed where the rows lie or where the user wants them."""
@@ -211,10 +212,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         self._multilabel = rows.is_multilabel
         if self._is_precomputed:
             basis = replace(basis, kernel=Precomputed())
-        self.basis_ = basis.detached()
+        self.basis_ = replace(basis.detached(), workers=1)
         self.kernel_ = self._plain_kernel(self.basis_.kernel)
         self.width_ = self.kernel_.width
         self.centers_ = self._in_users_units(self.basis_.centers)
+
+    @property
+    def _basis_here(self) -> Basis:
+        """The basis with the threads that are free here, which need not be those where the model was fitted."""
+        return replace(self.basis_, workers=n_workers(self.n_jobs))
 
     def _in_users_units(self, centers):
         return centers if self.scaling_ is None else self.scaling_.inverse(centers)
