@@ -167,6 +167,15 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The classifier's probabilities, of all rows."""
         return self._proba(X)
 
+    @_passed_on("predict_proba")
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Their natural logarithms: the classifier's own, where it has them."""
+        check_is_fitted(self)
+        if hasattr(self.estimator_, "predict_log_proba"):
+            return self.estimator_.predict_log_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(self._proba(X))
+
     @_passed_on("decision_function")
     def decision_function(self, X) -> np.ndarray:
         """The classifier's decision function, of all rows."""

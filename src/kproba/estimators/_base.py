@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
 from ..data.columns import explained, refuse_times
-from ..data.dask import is_dask
+from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
@@ -256,7 +256,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
         """
         if is_source(X):
-            return over_source(self.decision_function, X, getattr(self, "feature_names_in_", None))
+            return over_source(self, "decision_function", X)
         scores = self._scores(X)
         decision = in_blocks(self.link_.decision, scores).astype(scores.dtype, copy=False)
         is_binary = len(self.classes_) == 2 and not self._multilabel
@@ -271,15 +271,31 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_classes), in the precision of X and in the order of ``classes_``.
         """
         if is_source(X):
-            return over_source(self.predict_proba, X, getattr(self, "feature_names_in_", None))
+            return over_source(self, "predict_proba", X)
         scores = self._scores(X)
         return in_blocks(self.link_.probabilities, scores).astype(scores.dtype, copy=False)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Natural logarithms of what ``predict_proba`` gives, for sums over rows and for log-losses.
+
+        The calibrated softmax and the models of log-odds (KLR, IVM) compute them without the detour over
+        probabilities: they stay finite where a probability underflows to zero. ``link="clip"`` and
+        ``"clip-parameters"`` have probabilities of exactly zero, whose logarithm is −inf.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), in the order of ``classes_``.
+        """
+        if is_source(X):
+            return over_source(self, "predict_log_proba", X)
+        return in_blocks(self.link_.log_probabilities, self._scores(X).astype(np.float64, copy=False))
 
     def predict(self, X) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
         check_is_fitted(self)
         if is_source(X):
-            return over_source(self.predict, X, getattr(self, "feature_names_in_", None))
+            return over_source(self, "predict", X)
         if self._multilabel:
             positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
             return positive.astype(int)
@@ -287,6 +303,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             scores = self._scores(X)
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The accuracy: the share of rows whose class is right; of several tags, all have to be.
+
+        Returns
+        -------
+        float; Dask collections are computed for it.
+        """
+        from sklearn.metrics import accuracy_score  # slow to import, seldom needed
+
+        predicted, y, weight = computed(self.predict(X), y, sample_weight)
+        return float(accuracy_score(y, predicted, sample_weight=weight))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
@@ -357,10 +385,19 @@ def is_source(X) -> bool:
     return isinstance(X, Source) or is_dask(X)
 
 
-def over_source(method, X, names):
-    """What ``method`` says of all rows of a source: an array, or a Dask array where the rows are Dask's."""
+def over_source(estimator, name: str, X):
+    """What a method says of all rows of a source: an array, or a Dask array where the rows are Dask's.
+
+    The columns of a file are taken by their names; those of a Dask frame have to be in order, as those of pandas.
+    """
+    check_is_fitted(estimator)
+    method = getattr(estimator, name)
     if isinstance(X, Source):
-        return np.concatenate([method(part) for part in inputs(X, names)])
+        parts = inputs(X, getattr(estimator, "feature_names_in_", None))
+        return np.concatenate([method(part) for part in parts])
+    # a Dask frame describes itself by an empty frame of pandas: scikit-learn's own check, and its own words
+    described = X._meta if hasattr(X, "columns") else X
+    validate_data(estimator, described, reset=False, skip_check_array=True)
     rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if len(rows.chunks[1]) > 1:
         rows = rows.rechunk({1: -1})
