@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from .estimators._base import check_choice, check_count
 from .sweep import one_blas_thread
+from .typing import RandomState
 
 ASSIGNMENTS = ("soft", "hard")
 NORMALIZATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -85,15 +86,15 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_words=500,
+        n_words: int = 500,
         *,
-        assignment="soft",
-        n_neighbors=5,
-        normalize="hellinger",
-        scaling=None,
-        max_descriptors=100_000,
-        random_state=None,
-    ):
+        assignment: Literal["soft", "hard"] | str = "soft",
+        n_neighbors: int = 5,
+        normalize: Literal["hellinger", "l1", "l2", "none"] | str = "hellinger",
+        scaling: Literal["standard"] | str | None = None,
+        max_descriptors: int = 100_000,
+        random_state: RandomState = None,
+    ) -> None:
         self.n_words = n_words
         self.assignment = assignment
         self.n_neighbors = n_neighbors
@@ -102,7 +103,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         self.max_descriptors = max_descriptors
         self.random_state = random_state
 
-    def fit(self, X, y=None) -> BagOfFeatures:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the words.
 
         Parameters
@@ -129,7 +130,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         self.spread_ = float(np.median(self._nearest(sample, 1)[0]))
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Histograms of words.
 
         Returns
@@ -144,7 +145,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
             self._count(owner, self._moved(descriptors), counts)
         return NORMALIZATIONS[self.normalize](counts)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: ``word0``, ``word1``, …"""
         check_is_fitted(self)
         return np.array([f"word{number}" for number in range(len(self.words_))], dtype=object)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from .data.files import ProbabilityWriter
 from .data.sources import as_source, inputs
 from .progress import RowProgress
+from .typing import Inputs, PathLike
 
 
-def write_probabilities(clf, rows, path, *, verbose: int = 0) -> None:
+def write_probabilities(clf: Any, rows: Inputs, path: PathLike, *, verbose: int = 0) -> None:
     """Write the probability of every class, and the predicted class, of every row to ``path``.
 
     Parameters

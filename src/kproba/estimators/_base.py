@@ -8,10 +8,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
@@ -29,8 +29,9 @@ from ..kernels.mended import Mended
 from ..links import NAMES as LINKS
 from ..links import in_blocks
 from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
-from ..scaling import fit_scaling
+from ..scaling import Scaling, fit_scaling
 from ..sweep import n_workers
+from ..typing import Inputs, Targets, available_if
 from ..wording import did_you_mean
 
 #: Squares of larger values overflow once they are summed over columns.
@@ -62,9 +63,19 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     #: whether the model was fitted on rows that are no vectors
     _on_items = False
 
+    classes_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
     basis_: Basis
+    scaling_: Scaling | None
+    link_: Any
+    kernel_: Kernel
+    width_: Any
+    centers_: Any
     coef_: np.ndarray
     intercept_: np.ndarray | float
+    loo_scores_: np.ndarray
+    loo_proba_: np.ndarray
     search_results_: dict[str, np.ndarray]
 
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
@@ -245,7 +256,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if self.link != "none":
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: Inputs) -> np.ndarray:
         """What the link decides by: its largest column is the predicted class.
 
         Log-odds for the calibrated link, rounded scores for ``"clip"``, and for ``"none"`` the scores over their
@@ -263,7 +274,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return decision[:, 1] - decision[:, 0] if is_binary else decision
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Inputs) -> np.ndarray:
         """Probability of each class (rows sum to one), or of each tag of a multi-label problem.
 
         Returns
@@ -276,7 +287,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return in_blocks(self.link_.probabilities, scores).astype(scores.dtype, copy=False)
 
     @available_if(_gives_probabilities)
-    def predict_log_proba(self, X) -> np.ndarray:
+    def predict_log_proba(self, X: Inputs) -> np.ndarray:
         """Natural logarithms of what ``predict_proba`` gives, for sums over rows and for log-losses.
 
         The calibrated softmax and the models of log-odds (KLR, IVM) compute them without the detour over
@@ -291,7 +302,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return over_source(self, "predict_log_proba", X)
         return in_blocks(self.link_.log_probabilities, self._scores(X).astype(np.float64, copy=False))
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Inputs) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
         check_is_fitted(self)
         if is_source(X):
@@ -304,7 +315,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Inputs, y: Targets, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy: the share of rows whose class is right; of several tags, all have to be.
 
         Returns

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
@@ -23,6 +24,7 @@ from ..devices.device import choose as choose_device
 from ..devices.device import is_tensor, to_numpy
 from ..progress import RowProgress
 from ..sweep import sweep_source
+from ..typing import Inputs, PathLike, Targets
 from ._base import KernelClassifier, check_lengths
 
 
@@ -32,7 +34,15 @@ class SourceClassifier(KernelClassifier):
     A subclass says how a fit goes on from checked inputs (``_fit_arrays``), and from a sample (``_fit_rows``).
     """
 
-    def fit(self, X, y=None, sample_weight=None, *, classes=None, checkpoint=None):
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -137,7 +147,7 @@ class SourceClassifier(KernelClassifier):
         check_lengths(X, labels)
         return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
 
-    def _fit_source(self, source: Source, classes, checkpoint):
+    def _fit_source(self, source: Source, classes, checkpoint) -> Self:
         """Look at all rows once, decide by a sample, sum up all rows, solve."""
         self._refuse_for_source()
         self.n_features_in_ = source.n_features

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..missing_tags import least_squares
 from ..search import Candidate, Search, subsample
 from ..selection import RIDGES, CalibratedLogLoss, LogLoss
 from ..streamed_likelihood import StreamedLikelihood
+from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, RandomState, RidgeLike, ScalingName, WidthLike
 from ._base import check_count, check_fraction
 from ._searched import GRID_ROWS, SearchedClassifier
 
@@ -116,23 +118,23 @@ class KernelLogisticRegression(SearchedClassifier):
 
     def __init__(
         self,
-        kernel="auto",
-        width="auto",
-        ridge="auto",
-        centers="auto",
-        solver="auto",
-        tol=1e-4,
-        max_iter=100,
-        selection="loo",
-        folds=5,
-        scaling="auto",
-        class_weight=None,
-        loo="auto",
-        device=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: KernelLike = "auto",
+        width: WidthLike = "auto",
+        ridge: RidgeLike = "auto",
+        centers: CentersLike = "auto",
+        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        selection: Literal["loo", "cv"] | str = "loo",
+        folds: int = 5,
+        scaling: ScalingName = "auto",
+        class_weight: ClassWeight = None,
+        loo: Literal["auto", True] | str | bool = "auto",
+        device: DeviceLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.width = width
         self.ridge = ridge

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..basis import Basis
 from ..data.items import Items
@@ -16,6 +18,17 @@ from ..missing_tags import least_squares
 from ..search import Candidate, Problem, Search
 from ..selection import RIDGES, SearchRecord, loss_for_link
 from ..stochastic import StochasticLeastSquares
+from ..typing import (
+    CentersLike,
+    ClassWeight,
+    DeviceLike,
+    KernelLike,
+    LinkName,
+    RandomState,
+    RidgeLike,
+    ScalingName,
+    WidthLike,
+)
 from ._base import check_choice, check_count, check_link
 from ._searched import SearchedClassifier
 
@@ -117,25 +130,25 @@ class LSPC(SearchedClassifier):
 
     def __init__(
         self,
-        kernel="auto",
-        width="auto",
-        ridge="auto",
-        centers="auto",
-        link="auto",
-        penalty="auto",
-        selection="loo",
-        folds=5,
-        scaling="auto",
-        solver="auto",
-        passes=20,
-        class_similarity=None,
-        class_weight=None,
-        loo="auto",
-        device=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: KernelLike = "auto",
+        width: WidthLike = "auto",
+        ridge: RidgeLike = "auto",
+        centers: CentersLike = "auto",
+        link: LinkName = "auto",
+        penalty: Literal["auto", "rkhs", "parameters"] | str = "auto",
+        selection: Literal["loo", "cv"] | str = "loo",
+        folds: int = 5,
+        scaling: ScalingName = "auto",
+        solver: Literal["auto", "cholesky", "eigen", "cg", "sgd"] | str = "auto",
+        passes: int = 20,
+        class_similarity: ArrayLike | None = None,
+        class_weight: ClassWeight = None,
+        loo: Literal["auto", True] | str | bool = "auto",
+        device: DeviceLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.width = width
         self.ridge = ridge
