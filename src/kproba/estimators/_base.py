@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,7 @@ from ..scaling import Scaling, fit_scaling
 from ..sweep import n_workers
 from ..typing import Inputs, Targets, available_if
 from ..wording import did_you_mean
+from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
 
 #: Squares of larger values overflow once they are summed over columns.
 LARGEST = 1e150
@@ -77,6 +78,27 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     loo_scores_: np.ndarray
     loo_proba_: np.ndarray
     search_results_: dict[str, np.ndarray]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = explain_unknown_parameters(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as in scikit-learn."""
+        try:
+            return super().set_params(**params)
+        except ValueError as error:
+            known = self.get_params()
+            advice = next((advice_on(name, known) for name in params if name not in known), "")
+            raise (ValueError(f"{error} {advice}") if advice else error) from None
+
+    if not TYPE_CHECKING:  # checkers would take every name for an attribute
+
+        def __getattr__(self, name: str):
+            if name in ("loo_scores_", "loo_proba_"):
+                raise why_no_leave_one_out(self, name)
+            return object.__getattribute__(self, name)  # raises what it has raised before
 
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
         """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""

@@ -64,7 +64,7 @@ class SourceClassifier(KernelClassifier):
         self
         """
         self._check_parameters()
-        self._forget("_partial", "loo_scores_", "loo_proba_")
+        self._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_")
         self.device_ = choose_device(self.device, X)
         y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         source = self._source_of(X, y, sample_weight)
@@ -172,6 +172,7 @@ class SourceClassifier(KernelClassifier):
             title, total = type(self).__name__, float(factors @ weights)
             everything = AllRows(source, look.n_rows, total, self.classes_, factors, saved, title, self.verbose)
             self._fit_rows(rows, seed, look.n_rows, everything)
+            self._is_summed_up = True
         if saved is not None:
             saved.finish()
         return self
