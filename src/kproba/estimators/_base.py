@@ -322,7 +322,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """
         if is_source(X):
             return over_source(self, "predict_log_proba", X)
-        return in_blocks(self.link_.log_probabilities, self._scores(X).astype(np.float64, copy=False))
+        scores = self._scores(X).astype(np.float64, copy=False)
+        return in_blocks(self.link_.log_probabilities, scores)
 
     def predict(self, X: Inputs) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""

@@ -77,7 +77,8 @@ class KernelLogisticRegression(SearchedClassifier):
         Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
         the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
-        Threads for distances and exponentials; None for all cores.
+        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
+        cores in any case.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
