@@ -39,8 +39,10 @@ NEIGHBOURS = (0.7, 1.4)
 LEVEL = 0.01
 #: Kernels and widths are compared by no more tags than these, the ones that occur most evenly.
 SEARCH_TAGS = 128
-#: Steps of column relevance, each kept only if it lowers the leave-one-out loss.
+#: Steps of column relevance, each kept only if it lowers the leave-one-out loss noticeably.
 RELEVANCE_STEPS = 2
+#: What a step must gain, as the held-out loss summed over all rows: less is what a search finds in noise.
+RELEVANCE_GAIN = 2.0
 #: Rows at which the derivatives for the relevance are taken.
 GRADIENT_ROWS = 300
 #: The exact leave-one-out scores of this many rows choose the ridge when there are more.
@@ -173,7 +175,9 @@ class Search:
 
         def evaluate(kernel):
             problem = self.pose(rows, kernel)
-            losses = [self.judge(held_out, rows) for held_out in cross_validate(problem, fold, self.ridges)]
+            # centres that belong to classes tell the labels of their rows, so they are chosen anew without the fold
+            parts = problem if problem.basis.owner is None else PosedAnew(self.pose, rows, kernel)
+            losses = [self.judge(held_out, rows) for held_out in cross_validate(parts, fold, self.ridges)]
             self.record.add("folds", kernel, self.ridges, losses, len(rows))
             self.progress.step(f"folds: {kernel.name}")
             found = (
@@ -229,7 +233,7 @@ class Search:
             weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
             unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
             tried = self.around(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
-            if not tried[0].rank < best.rank:
+            if (best.loss - tried[0].loss) * rows.n_distinct <= RELEVANCE_GAIN:
                 break
             best, scaling, rows = self._pick(tried), scaling.weighted(weights), weighted
         return best, scaling
@@ -275,12 +279,28 @@ class Search:
         return at
 
 
+@dataclass(frozen=True)
+class PosedAnew:
+    """Holds rows out by posing the problem of the other rows from scratch."""
+
+    pose: Callable[[Rows, Kernel], Problem]
+    rows: Rows
+    kernel: Kernel
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these."""
+        problem = self.pose(self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)), self.kernel)
+        for solution in problem.path(ridges, loo=False):
+            scores = problem.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
+            yield solution._replace(held_out=scores)
+
+
 def may_weigh(kernel: Kernel, rows: Rows) -> bool:
     """Whether a model has derivatives by the columns of its rows."""
     return isinstance(kernel, Radial) and not rows.is_sparse
 
 
-def cross_validate(problem: Problem, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+def cross_validate(problem: Problem | PosedAnew, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
     """Held-out scores (n, k) of every ridge, each fold by the solution without it; ``fold`` numbers every row's."""
     held_out: list[np.ndarray] = []
     for number in np.unique(fold):

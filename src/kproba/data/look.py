@@ -12,10 +12,10 @@ import numpy as np
 
 from ..devices.device import Device, is_tensor, to_numpy
 from ..sweep import Statistic
-from .hashing import ranking, row_keys
+from .hashing import equal_rows, ranking, row_keys
 from .labels import class_factors, encode
 from .rows import Rows
-from .sources import Chunk
+from .sources import Chunk, in_double
 
 #: Rows of the sample, and the bytes that their inputs may take; rows of a class that are kept whatever their share.
 SAMPLE_ROWS, SAMPLE_BYTES, CLASS_ROWS = 50_000, 256 << 20, 200
@@ -107,7 +107,7 @@ class Look:
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
-        rows = Rows.of(part.X, codes, part.weight, len(classes), factors[codes]).merged()[0]
+        rows = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes]).merged()[0]
         # what leave-one-out and folds leave out stays what it is; only what a row counts for is corrected
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
 
@@ -150,7 +150,12 @@ class _Sample:
         codes = np.unique(self.y, return_inverse=True)[1].ravel()
         order = np.lexsort([codes, self.rank])
         rank, codes = self.rank[order], codes[order]
-        is_new = np.append(True, (np.diff(rank) > 0) | (np.diff(codes) != 0))[: len(rank)]
+        # rows that share a hash are one row only if their values are equal; copies that are parted by another row of
+        # the same hash stay apart until the rows are merged for good
+        same_rank = np.append(False, (np.diff(rank) == 0) & (np.diff(codes) == 0))[: len(rank)]
+        tied = np.flatnonzero(same_rank)
+        same_rank[tied] = equal_rows(self.X, order[tied - 1], self.X, order[tied])
+        is_new = ~same_rank
         first, group = order[is_new], np.cumsum(is_new) - 1
         weight = np.bincount(group, self.weight[order])
         rank, y = self.rank[first], self.y[first]
