@@ -18,9 +18,9 @@ BACKENDS = ("loky", "threading")
 JOBS = {"n_jobs=None": None, "n_jobs=1": 1, "n_jobs=-1": -1}
 GIVEN = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-3, "centers": 2000, "link": "clip"}
 NOTE = (
-    f"Seconds. Cross-validation: cross_val_score(LSPC(n_jobs=...), cv={FOLDS}, n_jobs=-1) on 569 rows of breast cancer, "
-    "by joblib's worker processes (loky) and worker threads. Fits by themselves: LSPC(n_jobs=...) on these rows, which "
-    "chooses everything, and with kernel, width and ridge given on more rows. Medians of interleaved repeats."
+    f"Seconds. Cross-validation: cross_val_score(LSPC(n_jobs=...), cv={FOLDS}, n_jobs=-1) on 569 rows of breast "
+    "cancer, by joblib's worker processes (loky) and worker threads. Fits by themselves: LSPC(n_jobs=...) on these "
+    "rows, which chooses everything, and with kernel, width and ridge given on more. Medians of interleaved repeats."
 )
 
 
