@@ -15,6 +15,7 @@ from . import results
 MODULES = {
     "fit_floor": "fit_floor",
     "predict_floor": "predict_floor",
+    "oversubscription": "oversubscription",
     "memory": "memory",
     "onnx_graphs": "onnx_graphs",
     "klr_loo": "klr_loo",

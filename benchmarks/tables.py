@@ -113,6 +113,20 @@ def predict_floor(payload: dict) -> str:
     return markdown(["predict_proba", "rows a second", "bare products", "time over theirs"], rows)
 
 
+def oversubscription(payload: dict) -> str:
+    """Seconds by the threads of an estimator, beside those of joblib and by itself."""
+    folds, rows, cells = payload["folds"], f"{payload['rows']:,}", payload["cells"]
+    names = {
+        "loky": f"cross-validation by {folds} folds, worker processes",
+        "threading": "the same, worker threads",
+        "fit": "one fit that chooses everything",
+        "large fit": f"one fit of {rows} rows, all given",
+    }
+    columns = list(next(iter(cells.values())))
+    texts = [[text, *(f"{cells[key][column]:.2f}" for column in columns)] for key, text in names.items()]
+    return markdown(["seconds", *(f"`{column}`" for column in columns)], texts)
+
+
 def memory(payload: dict) -> str:
     rows = []
     for key, cell in payload["cells"].items():
@@ -661,6 +675,7 @@ def reject_simulated(payload: dict) -> str:
 
 
 TABLES = (
+    oversubscription,
     command,
     first_minutes,
     reject,

@@ -119,7 +119,7 @@ class SearchedClassifier(StreamedClassifier):
 
     def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
         seed, ridge, tried = partial.look.seed, self.ridge_, self.search_results_
-        posed: Any = self._problem(scaled, self.basis_, seed).on(self.device_)
+        posed: Any = self._problem(scaled, self._basis_here, seed).on(self.device_)
         problem, record = replace(posed, given=partial.moments), SearchRecord()
         with Progress(self.verbose, title=type(self).__name__) as progress:
             search = Search(lambda *_: problem, self._judge(rows), [ridge], seed, record, progress)
