@@ -332,7 +332,7 @@ class ImportVectorMachine(SourceClassifier):
         if given is not None:
             return _Split(rows, given)
         train, tune = tuning_split(rows, self.tuning_fraction, seed)
-        return _Split(rows.take(train), Tuning(rows.take(tune)))
+        return _Split(train, Tuning(tune))
 
     def _run(self, split: _Split, kernel: Kernel, seed: int, progress: Progress, workers: int, ridges=None) -> _Run:
         """The path of one kernel, over all ridges or over these."""

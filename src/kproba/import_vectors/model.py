@@ -65,6 +65,13 @@ class Task:
         values = self.kernel(self.rows.X[one], self.points(one))
         return float(np.finfo(np.result_type(values.dtype, np.float32)).eps ** (2 / 3))
 
+    @cached_property
+    def constant_loss(self) -> float:
+        """The loss of the best constants: what there is to gain on."""
+        prior = np.clip(self.rows.prior, _EPS, 1.0 - _EPS)
+        scores = np.log(prior) - (np.log1p(-prior) if isinstance(self.loss, Tags) else 0.0)
+        return self.evaluate(np.broadcast_to(self.loss.columns(scores), (len(self), self.loss.n_columns)))[0]
+
     @property
     def groups(self) -> list[slice]:
         """Columns of U that the curvature ties together: all of them for classes, each by itself for tags."""
