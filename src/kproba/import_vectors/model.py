@@ -35,7 +35,7 @@ PERFECT = 1e-6
 MOST_STEPS, MOST_HALVINGS = 200, 40
 #: Sums over rows are made in so many parts, each on a thread of its own where there are as many.
 SHARES = 8
-_EPS = np.finfo(np.float64).eps
+_EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class ImportModel:
         # the constants are not penalised: where a class is certain, rounding is all that holds them
         diagonal[g:] += self.ridge
         diagonal += a * g * _EPS * diagonal.max()
-        return np.linalg.cholesky(H)
+        return lower_factor(H)
 
     def _newton_step(self, gradient: np.ndarray, factors: Factors) -> np.ndarray:
         """H⁻¹ times the gradient (q + 1, k)."""
@@ -317,6 +317,22 @@ def _row_forms(psi: np.ndarray, inverse: np.ndarray) -> np.ndarray:
         for r in range(p + 1):
             out[:, p, r] = out[:, r, p] = np.einsum("ij,ij->i", psi @ inverse[:, p, :, r], psi)
     return out
+
+
+def lower_factor(H: np.ndarray) -> np.ndarray:
+    """The Cholesky factor of H, with as much added to its diagonal as rounding makes necessary.
+
+    Where rows have weights of many sizes, the curvature along the constants may be all rounding.
+    """
+    level = _EPS * float(np.diagonal(H).max())
+    while True:
+        lower, info = linalg.lapack.dpotrf(H, lower=1, clean=1)
+        if info == 0:
+            return lower
+        level = 10.0 * max(level, _TINY)
+        if not np.isfinite(level):
+            raise np.linalg.LinAlgError("The Hessian of the import points has values that are no numbers.")
+        H = H + level * np.eye(len(H))
 
 
 def bordered(lower: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:

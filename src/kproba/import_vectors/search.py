@@ -27,6 +27,7 @@ from .model import (
     ImportModel,
     Task,
     bordered,
+    lower_factor,
     weighted_products,
 )
 
@@ -121,7 +122,7 @@ class Pool:
         columns = self._computed(model, rows) if self._kept is None else self._kept[:, which]
         room = columns[rows, np.arange(len(rows))]
         size = room + np.square(psi[rows]).sum(axis=1)
-        _check_definite(model, rows, columns, room, float(np.abs(size).max(initial=0.0)))
+        _check_definite(model, rows, columns, room, np.abs(size))
         return Residuals(rows, columns, room, room > self.task.resolution * np.abs(size))
 
     def most(self, model: ImportModel) -> float:
@@ -141,10 +142,11 @@ class Pool:
             yield which[part]
 
 
-def _check_definite(model: ImportModel, rows, columns, room, size: float) -> None:
-    """Refuse kernels under which J has no minimum."""
-    level = max(INDEFINITE, model.task.resolution) * size
-    if np.abs(columns[model.chosen]).max(initial=0.0) > level:  # k(x_S, x_l) − k(x_l, x_S)
+def _check_definite(model: ImportModel, rows, columns, room, size: np.ndarray) -> None:
+    """Refuse kernels under which J has no minimum; ``size`` (m,) is k(x, x) of the candidates."""
+    rounding = max(INDEFINITE, model.task.resolution)
+    level, own = rounding * float(size.max(initial=0.0)), np.square(model.lower).sum(axis=1)
+    if (np.square(columns[model.chosen]) > rounding**2 * np.outer(own, size)).any():  # k(x_S, x_l) − k(x_l, x_S)
         raise ValueError(
             "kernel: k(x, z) and k(z, x) differ; the kernel matrix of the training rows must be symmetric."
         )
@@ -279,7 +281,7 @@ class _Steps(NamedTuple):
 
     def best(self, factors: Factors) -> Addition:
         b = int(np.argmin(self.value))
-        corners = [np.linalg.cholesky(border.schur[b]) for border in self.borders]
+        corners = [lower_factor(border.schur[b]) for border in self.borders]
         edges = [border.half[:, b] for border in self.borders]
         lowers = [bordered(*parts) for parts in zip(factors.lowers, edges, corners)]
         larger = Factors(factors.curvatures, lowers, factors.age + 1)
