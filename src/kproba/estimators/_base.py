@@ -28,7 +28,7 @@ from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.mended import Mended
 from ..links import NAMES as LINKS
 from ..links import in_blocks
-from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
+from ..sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
 from ..scaling import Scaling, fit_scaling
 from ..sweep import n_workers, row_slices
 from ..typing import Inputs, Targets, available_if
@@ -202,8 +202,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return None
 
     def _check_units(self, scaled: Rows, kernels: Sequence[Kernel], scaling, seed: int) -> None:
-        """Warn of columns or a given width that leave the kernels next to nothing to see of scaled rows."""
+        """Refuse or warn of columns or a given width that leave the kernels nothing, or next to it, to see."""
         names = getattr(self, "feature_names_in_", None)
+        refuse_overflow(scaled, kernels, self.width, seed)
         warn_of_units(scaled, kernels, self.width, scaling is not None, names, seed)
 
     def _given_centers(self, scaling):

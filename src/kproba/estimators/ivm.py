@@ -27,6 +27,7 @@ from ..import_vectors import (
     Tuning,
     best_of,
     follow,
+    leave_one_out,
     tuning_split,
 )
 from ..kernels import Kernel, Precomputed, as_kernels
@@ -256,7 +257,7 @@ class ImportVectorMachine(SourceClassifier):
     def _fit_arrays(self, X, y, sample_weight) -> None:
         rows, place = self._read_rows(X, y, sample_weight)
         final = self._fit_rows(rows, self._seed(), X.shape[0], training=X)
-        self._store_leave_one_out(final.model.task.loss.scores(final.model.leave_one_out()), X, place)
+        self._store_leave_one_out(final.model.task.loss.scores(leave_one_out(final.model)), X, place)
         self._warn_if_cut(final.points[-1], stacklevel=5)
 
     def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> _Run:
@@ -355,7 +356,7 @@ class ImportVectorMachine(SourceClassifier):
         if given is not None:
             return _Split(rows, given)
         train, tune = tuning_split(rows, self.tuning_fraction, seed)
-        return _Split(rows.take(train), Tuning(rows.take(tune)))
+        return _Split(train, Tuning(tune))
 
     def _run(self, split: _Split, kernel: Kernel, seed: int, progress: Progress, workers: int, ridges=None) -> _Run:
         """The path of one kernel, over all ridges or over these."""

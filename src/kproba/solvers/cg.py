@@ -194,6 +194,8 @@ def neighbours_of(X, n_neighbours: int, workers: int = 1) -> np.ndarray:
     from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
 
     n_neighbours = min(n_neighbours, X.shape[0] - 1)
+    if not n_neighbours:
+        return np.empty((X.shape[0], 0), dtype=int)
     with one_blas_thread():  # scikit-learn would set and restore a limit of its own
         return NearestNeighbors(n_neighbors=n_neighbours, n_jobs=workers).fit(X).kneighbors(return_distance=False)
 
