@@ -38,7 +38,7 @@ NOTE = (
     "1e-300 to 1e300, ten types of numbers and containers, eight types of labels, tags with missing values, and "
     "weights from 5e-324 to 1e308. Checked: finite probabilities within [0, 1] whose rows sum to one to float64 "
     "precision, also leave-one-out; predict is their argmax; errors are ValueError or TypeError and name an argument; "
-    "no warnings but those of kproba, of convergence, and scikit-learn's that y may be a regression problem; no problem "
+    "no warnings but those of kproba, of convergence, and scikit-learn's that y may be a regression; no problem "
     "takes longer than 30 seconds."
 )
 #: How often each estimator is drawn: one fit of the last two with nothing given takes half a second.
@@ -182,7 +182,7 @@ class Drawing:
         if low is np.float64 or low is object:
             return X.astype(low)
         if low is bool:
-            return X > np.median(X, axis=0)
+            return np.median(X, axis=0) < X
         largest = float(np.finfo(low).max if np.issubdtype(low, np.floating) else np.iinfo(np.int8).max)
         return np.clip(X, -largest, largest).astype(low)
 
