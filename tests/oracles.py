@@ -67,6 +67,24 @@ def loo_by_refitting(phi, targets, weight, penalty, ridge):
     return scores
 
 
+def class_wise_loo_by_refitting(X, y, weight, width, ridge, rkhs, clip_parameters):
+    """Refit n times without one unit of a row, and without its class's centre if no copy of the row is left in it."""
+    total, c, scores = weight.sum(), y.max() + 1, np.zeros((len(X), y.max() + 1))
+    for i in range(len(X)):
+        rest = weight.copy()
+        rest[i] -= min(weight[i], 1.0)
+        for label in range(c):
+            own = np.unique(X[(y == label) & (rest > 0)], axis=0)
+            if not len(own):
+                continue
+            phi, penalty = gaussian(X, own, width), gaussian(own, own, width) if rkhs else np.eye(len(own))
+            A = (phi.T * rest) @ phi + total * ridge * penalty
+            theta = np.linalg.lstsq(A, (phi.T * rest) @ (y == label), rcond=None)[0]
+            theta = np.maximum(theta, 0) if clip_parameters else theta
+            scores[i, label] = (gaussian(X[[i]], own, width) @ theta).item()
+    return scores
+
+
 def similarity_solution(phi, Y, L, penalty, ridge, rkhs):
     """2010 Eq. 4 as one (bc) × (bc) system over φ(x, y) = k(x, z)·L(y, y')."""
     n, b = phi.shape

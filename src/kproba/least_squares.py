@@ -8,7 +8,7 @@ its own, and one decomposition of H serves them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from .devices.cholesky import DevicePath
 from .devices.device import Device
 from .devices.dual import DeviceDual, fits
 from .moments import Moments
+from .own_centers import coefficients_without, own_centers, with_own_rows
 from .progress import Progress
 from .search import Solution
 from .solvers.cholesky import CholeskyPath
@@ -93,7 +94,8 @@ class LeastSquares:
     """Rows, basis and penalty: everything but the ridge.
 
     ``given`` moments are those of more rows, of which the rows here are a sample: then coefficients are those of all
-    rows, and leave-one-out scores, exact as ever, those of the sample.
+    rows, and leave-one-out scores, exact as ever, those of the sample. ``own`` (n, k), where centres belong to classes,
+    are the centres that go with each row, where the rows themselves do not tell.
     """
 
     rows: Rows
@@ -105,6 +107,7 @@ class LeastSquares:
     given: Moments | None = None
     seed: int = 0
     progress: Progress | None = None
+    own: np.ndarray | None = None
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ in the order given.
@@ -113,8 +116,7 @@ class LeastSquares:
         """
         if self.is_dual:
             return self._dual_path(ridges, loo_rows)
-        judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
-        return self._primal_path(ridges, judged)
+        return self._primal_path(ridges, loo, loo_rows)
 
     has_cheap_loo = True
 
@@ -129,11 +131,22 @@ class LeastSquares:
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions by the moments of all rows minus those of some, with the scores of these."""
+        if self.basis.owner is not None:
+            yield from self._hold_out_with_centers(inside, ridges)
+            return
         rest = self.moments - self.basis.moments(self.rows.take(inside))
         paths = self._paths(rest, self._uses_eigen(len(ridges)))
         for ridge in ridges:
             coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
+
+    def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """The same where centres belong to classes: those of the rows that are held out go too."""
+        rest = self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside))
+        without = replace(self, rows=rest, basis=with_own_rows(rest, self.basis))
+        for solution in without.path(ridges, loo=False):
+            scores = without.basis.scores(self.rows.X[inside], solution.coef())
+            yield solution._replace(held_out=scores)
 
     def on(self, device: Device | None) -> LeastSquares:
         """The same problem on a device: where all classes share the centres and no more is asked for."""
@@ -252,14 +265,20 @@ class LeastSquares:
                 coef[where] = factor.solve(h[where])
         return coef
 
-    def _primal_path(self, ridges, judged):
+    def _primal_path(self, ridges, loo: bool, loo_rows):
+        judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
         eigen = self._uses_eigen(len(ridges))
         paths = self._paths(self.moments, eigen)
         # One decomposition serves all ridges in one sweep; factors, one a ridge, are held one at a time.
         for chunk in [ridges] if eigen else [[ridge] for ridge in ridges]:
             factors = [self._factors(paths, self.moments.n * ridge) for ridge in chunk]
             coefs = [self._solve(self.moments, f) for f in factors]
-            loos = [None] * len(chunk) if judged is None else self._sweep_loo(judged, paths, factors, coefs)
+            if judged is None:
+                loos = [None] * len(chunk)
+            elif self.basis.owner is not None:
+                loos = self._owned_loo(judged, loo_rows, factors, coefs)
+            else:
+                loos = self._sweep_loo(judged, paths, factors, coefs)
             for ridge, coef, loo in zip(chunk, coefs, loos):
                 yield Solution(ridge, loo, partial(self._finish, coef))
 
@@ -287,7 +306,7 @@ class LeastSquares:
                 loo = leave_one_out(scores, leverage, targets, rows.unit[batch.where])
                 if self.clip_parameters:
                     pull = rows.unit[batch.where, None] * (targets - loo)
-                    loo = self._scores_without(phi, coef, factors[r], pull)
+                    loo = self._rounded_scores(phi, self._without_rows(phi, coef, factors[r], pull))
                 out[r][batch.where] = self._turn_back(loo)
         return out
 
@@ -310,32 +329,63 @@ class LeastSquares:
                 leverage[:, group.columns] = factor.leverage(phi)[:, None]
         return leverage
 
-    def _scores_without(self, phi, coef, factors, pull) -> np.ndarray:
+    def _owned_loo(self, rows: Rows, loo_rows, factors, coefs) -> list[np.ndarray]:
+        """Leave-one-out where centres belong to classes: rows take their own centres with them."""
+        own = self._own_centers if loo_rows is None else self._own_centers[loo_rows]
+        out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
+        for scores, coef, of_ridge in zip(out, coefs, factors):
+            inverses = [[factor.inverse() for factor in of_groups] for of_groups in of_ridge]
+            for batch, phi in self._featured(rows):
+                there = batch.targets, rows.unit[batch.where], own[batch.where]
+                without = self._without_rows_and_centers(phi.astype(np.float64), coef, inverses, *there)
+                if self.clip_parameters:
+                    scores[batch.where] = self._rounded_scores(phi, without)
+                else:
+                    columns = [np.einsum("ij,ij->i", phi, without(k)) for k in range(coef.shape[1])]
+                    scores[batch.where] = np.column_stack(columns)
+        return out
+
+    @cached_property
+    def _own_centers(self) -> np.ndarray:
+        return own_centers(self.rows, self.basis) if self.own is None else self.own
+
+    def _without_rows_and_centers(self, phi, coef, inverses, targets, unit, own) -> Callable[[int], np.ndarray]:
+        """A function of a column: its coefficients (m, b) by the models without each row and its own centres."""
+        found: dict[int, np.ndarray] = {}
+        for (centers, groups), of_groups in zip(self.systems, inverses):
+            inside = np.arange(phi.shape[1]) if centers is None else centers
+            place = np.full(phi.shape[1] + 1, -1)  # the last one is that of −1, no centre
+            place[inside] = np.arange(len(inside))
+            for group, inverse in zip(groups, of_groups):
+                for column in group.columns.tolist():
+                    theta = coef[inside, column], targets[:, column], unit, place[own]
+                    found[column] = np.zeros(phi.shape)
+                    found[column][:, inside] = coefficients_without(inverse, phi[:, inside], *theta)
+        return lambda column: found.get(column, np.zeros(phi.shape))  # a class may have no centre
+
+    def _without_rows(self, phi, coef, factors, pull) -> Callable[[int], np.ndarray]:
+        """A function of a column: its coefficients (m, b) by the models without each row.
+
+        Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``.
+        """
+        ((_, groups),) = self.systems
+        moves = {}
+        for group, factor in zip(groups, factors[0]):
+            moved = factor.solve(phi.T.astype(np.float64)).T
+            moves |= {int(column): moved for column in group.columns}
+        return lambda column: coef[:, column] - moves[column] * pull[:, [column]]
+
+    def _rounded_scores(self, phi, without: Callable[[int], np.ndarray]) -> np.ndarray:
         """Scores of rows by the rounded coefficients of the models without them.
 
-        Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``; rounding is
-        not linear, so each row has to meet its own coefficients.
+        Rounding is not linear, so each row has to meet its own coefficients.
         """
-        moves: dict[int, tuple[Any, np.ndarray]] = {}
-        for system, of_groups in zip(self.systems, factors):
-            own = slice(None) if system.centers is None else system.centers
-            for group, factor in zip(system.groups, of_groups):
-                moved = factor.solve(system.of_centers(phi).T.astype(np.float64))
-                moves |= {int(column): (own, moved) for column in group.columns}
-
-        def without(column: int) -> np.ndarray:
-            """The coefficients (b, m) of a column, for each row its own."""
-            theta = np.repeat(coef[:, [column]], len(phi), axis=1)
-            if column in moves:
-                own, moved = moves[column]
-                theta[own] -= moved * pull[:, column]
-            return theta
 
         def rounded(theta: np.ndarray) -> np.ndarray:
-            return np.einsum("ij,ji->i", phi, np.maximum(theta, 0.0))
+            return np.einsum("ij,ij->i", phi, np.maximum(theta, 0.0))
 
         if not self.rows.is_multilabel:
-            return np.column_stack([rounded(without(column)) for column in range(coef.shape[1])])
+            return np.column_stack([rounded(without(column)) for column in range(self.rows.n_targets)])
         tags, constant = range(self.rows.n_classes), without(self.rows.n_classes)
         scores = np.column_stack([rounded(without(tag)) for tag in tags])
         return np.hstack([scores, scores + np.column_stack([rounded(constant - without(tag)) for tag in tags])])

@@ -22,6 +22,7 @@ from .exceptions import ConvergenceWarning
 from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
 from .moments import Moments
+from .own_centers import with_own_rows
 from .search import Solution
 from .selection import stratified_folds
 from .solvers.cholesky import CholeskyFactor, factor
@@ -299,16 +300,22 @@ class Likelihood:
 
     @property
     def has_cheap_loo(self) -> bool:
-        """Whether leave-one-out costs no more than a fit or so: always for two classes and for tags."""
+        """Whether leave-one-out costs no more than a fit or so: always for two classes and for tags.
+
+        Where centres belong to classes it does: a row takes its own centre along, so that only refits will do.
+        """
+        if self.basis.owner is not None:
+            return False
         n, b, c = float(len(self.rows)), self.basis.n_centers, self.rows.n_classes
-        is_simple = self.rows.is_multilabel or (c == 2 and self.basis.owner is None)
-        return is_simple or c * (2 * n * b * b + 3 * n * n * b + n**3) <= LOO_FLOPS
+        return self.rows.is_multilabel or c == 2 or c * (2 * n * b * b + 3 * n * n * b + n**3) <= LOO_FLOPS
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
         """Solutions without some rows, and the scores of these."""
         rest = replace(self, rows=self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)))
+        if self.basis.owner is not None:  # the centres of the rows that are held out go with them
+            rest, start = replace(rest, basis=with_own_rows(rest.rows, self.basis)), None
         for solution in rest.path(ridges, loo=False, start=start):
-            scores = self.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
+            scores = rest.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
             yield solution._replace(held_out=scores)
 
     def on(self, device) -> Likelihood:

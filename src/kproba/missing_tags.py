@@ -16,6 +16,7 @@ import numpy as np
 from .basis import Basis
 from .data.rows import Rows
 from .least_squares import LeastSquares
+from .own_centers import own_centers, with_own_rows
 from .search import Problem, Solution
 
 #: Up to so many groups have their matrices kept.
@@ -118,21 +119,29 @@ class TagsLeastSquares:
         """Solutions without some rows, with the scores of these for all tags."""
         rest = self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside))
         basis = replace(self.basis, row_center=None)  # some centres are rows that are held out
+        if basis.owner is not None:
+            basis = with_own_rows(rest, basis)
         without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
         for solution in without.path(ridges, loo=False):
-            yield solution._replace(held_out=self.basis.scores(self.rows.X[inside], solution.coef()))
+            yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))
 
     def _pose(self, rows: Rows, tags: np.ndarray, where: np.ndarray) -> tuple[LeastSquares, np.ndarray]:
         """The problem of one group. Under the RKHS penalty, centres that are none of its rows would get no weight."""
-        basis = self.basis
+        basis, own = self.basis, None
         centers = np.arange(basis.n_centers)
         if self.like.is_dual:
             centers, row_center = np.unique(basis.row_center[where], return_inverse=True)
             basis = replace(basis, centers=basis.centers[centers], row_center=row_center.ravel())
         else:
-            owner = None if basis.owner is None else _renumbered(basis.owner, tags)
+            owner = None
+            if basis.owner is not None:  # a row takes along its centres of tags in other groups too
+                owner, own = _renumbered(basis.owner, tags), self._own_centers[where]
             basis = replace(basis, owner=owner, row_center=None)
-        return replace(self.like, rows=rows, basis=basis).on(self.device), centers
+        return replace(self.like, rows=rows, basis=basis, own=own).on(self.device), centers
+
+    @cached_property
+    def _own_centers(self) -> np.ndarray:
+        return own_centers(self.rows, self.basis)
 
 
 def _renumbered(owner: np.ndarray, tags: np.ndarray) -> np.ndarray:

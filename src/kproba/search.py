@@ -173,7 +173,9 @@ class Search:
 
         def evaluate(kernel):
             problem = self.pose(rows, kernel)
-            losses = [self.judge(held_out, rows) for held_out in cross_validate(problem, fold, self.ridges)]
+            # centres that belong to classes tell the labels of their rows, so they are chosen anew without the fold
+            parts = problem if problem.basis.owner is None else PosedAnew(self.pose, rows, kernel)
+            losses = [self.judge(held_out, rows) for held_out in cross_validate(parts, fold, self.ridges)]
             self.record.add("folds", kernel, self.ridges, losses, len(rows))
             self.progress.step(f"folds: {kernel.name}")
             found = (
@@ -275,12 +277,28 @@ class Search:
         return at
 
 
+@dataclass(frozen=True)
+class PosedAnew:
+    """Holds rows out by posing the problem of the other rows from scratch."""
+
+    pose: Callable[[Rows, Kernel], Problem]
+    rows: Rows
+    kernel: Kernel
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these."""
+        problem = self.pose(self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)), self.kernel)
+        for solution in problem.path(ridges, loo=False):
+            scores = problem.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
+            yield solution._replace(held_out=scores)
+
+
 def may_weigh(kernel: Kernel, rows: Rows) -> bool:
     """Whether a model has derivatives by the columns of its rows."""
     return isinstance(kernel, Radial) and not rows.is_sparse
 
 
-def cross_validate(problem: Problem, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+def cross_validate(problem: Problem | PosedAnew, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
     """Held-out scores (n, k) of every ridge, each fold by the solution without it; ``fold`` numbers every row's."""
     held_out: list[np.ndarray] = []
     for number in np.unique(fold):

@@ -1,4 +1,6 @@
-"""Keys of rows, and samples drawn by them.
+"""Keys of rows, the equality of rows, and samples drawn by keys.
+
+A hash finds rows that may be equal; :func:`exact_keys` compares them value by value before anything treats them as one.
 
 A sample of the rows with the smallest keyed hash depends neither on the order of the rows nor on how
 often one is repeated, and the samples of two parts merge into the sample of the whole. That is what lets
@@ -61,6 +63,64 @@ def row_keys(X) -> np.ndarray:
         bits *= odd
         bits.sum(axis=1, dtype=np.uint64, out=keys[start : start + size])
     return mix(keys)
+
+
+def exact_keys(X) -> np.ndarray:
+    """One 64-bit key per row, equal for equal rows and for no others.
+
+    These are the hashes of :func:`row_keys`, except where two different rows share one: then all but the first of them
+    get another key.
+
+    >>> import numpy as np
+    >>> keys = exact_keys(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0]]))
+    >>> len(np.unique(keys))
+    2
+    """
+    keys = row_keys(X)
+    order = np.argsort(keys, kind="stable")
+    before, after = order[:-1], order[1:]
+    tied = np.flatnonzero(keys[before] == keys[after])
+    if not len(tied):
+        return keys
+    differ = ~equal_rows(X, before[tied], X, after[tied])
+    return _told_apart(X, keys, np.unique(keys[after[tied[differ]]])) if differ.any() else keys
+
+
+def _told_apart(X, keys: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Keys in which every distinct row that has one of the ``shared`` hashes gets a key of its own."""
+    keys = keys.copy()
+    taken = set(keys.tolist())
+    for key in shared:
+        rest, fresh = np.flatnonzero(keys == key), int(key)
+        while len(rest):
+            same = equal_rows(X, np.full(len(rest), rest[0]), X, rest)
+            keys[rest[same]] = fresh
+            rest = rest[~same]
+            while fresh in taken:
+                fresh = (fresh + int(_GOLDEN)) % 2**64
+            taken.add(fresh)
+    return keys
+
+
+def equal_rows(X, i: np.ndarray, Z, j: np.ndarray) -> np.ndarray:
+    """Whether row i[k] of X equals row j[k] of Z, for every k; −0 equals 0."""
+    if hasattr(X, "equal_items"):
+        return X.equal_items(i, Z, j)
+    if sparse.issparse(X):
+        difference = sparse.csr_array(X)[i] - sparse.csr_array(Z)[j]
+        return np.asarray(abs(difference).sum(axis=1)).ravel() == 0.0
+    step = max(1, _TILE // max(1, X.shape[1]))
+    parts = [slice(start, start + step) for start in range(0, len(i), step)]
+    return np.concatenate([(X[i[part]] == Z[j[part]]).all(axis=1) for part in parts] or [np.empty(0, bool)])
+
+
+def stacked(X, Z):
+    """The rows of X and then those of Z, whatever kind of rows they are."""
+    if hasattr(X, "joined"):
+        return X.joined(Z)
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(Z)], format="csr")
+    return np.concatenate([X, Z])
 
 
 def _sparse_row_keys(X) -> np.ndarray:

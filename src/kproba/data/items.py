@@ -7,6 +7,7 @@ about a row (its hidden Markov model, say) is found out once, however often a se
 from __future__ import annotations
 
 import hashlib
+import pickle
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -166,6 +167,14 @@ class Items:
         """One 64-bit key an item, equal for equal items."""
         return mix(np.fromiter(map(_item_key, self), dtype=np.uint64, count=len(self)))
 
+    def joined(self, other: Items) -> Items:
+        """These items and then the others, as a collection of their own."""
+        return Items([*self, *other])
+
+    def equal_items(self, i: np.ndarray, other: Items, j: np.ndarray) -> np.ndarray:
+        """Whether item i[k] equals item j[k] of the other collection, for every k."""
+        return np.fromiter((_are_equal(self[a], other[b]) for a, b in zip(i, j)), dtype=bool, count=len(i))
+
 
 class Sequences(Items):
     """Sequences of frames: (frames × coefficients) arrays of any lengths, stacked.
@@ -267,6 +276,9 @@ class Sequences(Items):
     def _copied(self) -> Sequences:
         return self.with_frames(self.frames.copy())
 
+    def joined(self, other: Items) -> Sequences:
+        return Sequences.of([*self, *other])
+
     def row_keys(self) -> np.ndarray:
         """Keys of the frames, which count by their places, and of their number."""
         lengths = self.lengths
@@ -320,6 +332,22 @@ def _item_key(item) -> int:
     """64 bits of a digest: of the text for strings, of the pickled object otherwise."""
     text = item if isinstance(item, str) else joblib.hash(item)
     return int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest(), "little")
+
+
+def _are_equal(a, b) -> bool:
+    """Equality of two objects of any kind: their own, or that of their pickled contents where they define none."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray) and a.dtype != object:
+        return np.array_equal(a, b)
+    try:
+        if (a == b) is True:
+            return True
+    except (TypeError, ValueError):  # objects that refuse to be compared
+        pass
+    return pickle.dumps(a) == pickle.dumps(b)
 
 
 def _as_frames(item, number: int) -> np.ndarray:

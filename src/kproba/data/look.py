@@ -12,7 +12,7 @@ import numpy as np
 
 from ..devices.device import Device, is_tensor, to_numpy
 from ..sweep import Statistic
-from .hashing import ranking, row_keys
+from .hashing import equal_rows, ranking, row_keys
 from .labels import class_factors, encode
 from .rows import Rows
 from .sources import Chunk
@@ -150,7 +150,12 @@ class _Sample:
         codes = np.unique(self.y, return_inverse=True)[1].ravel()
         order = np.lexsort([codes, self.rank])
         rank, codes = self.rank[order], codes[order]
-        is_new = np.append(True, (np.diff(rank) > 0) | (np.diff(codes) != 0))[: len(rank)]
+        # rows that share a hash are one row only if their values are equal; copies that are parted by another row of
+        # the same hash stay apart until the rows are merged for good
+        same_rank = np.append(False, (np.diff(rank) == 0) & (np.diff(codes) == 0))[: len(rank)]
+        tied = np.flatnonzero(same_rank)
+        same_rank[tied] = equal_rows(self.X, order[tied - 1], self.X, order[tied])
+        is_new = ~same_rank
         first, group = order[is_new], np.cumsum(is_new) - 1
         weight = np.bincount(group, self.weight[order])
         rank, y = self.rank[first], self.y[first]

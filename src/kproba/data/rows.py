@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ..sweep import BATCH_BYTES, row_slices
-from .hashing import distinct, row_keys
+from .hashing import distinct, exact_keys
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -60,7 +60,7 @@ class Rows:
         smaller one. A factor says how much each copy matters, so a copy goes with its factor.
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
-        return cls(X, labels, weight * factor, n_classes, number, row_keys(X), unit, group=_tag_groups(labels))
+        return cls(X, labels, weight * factor, n_classes, number, exact_keys(X), unit, group=_tag_groups(labels))
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -162,7 +162,7 @@ class Rows:
         by_keys = np.argsort(self.keys)
         if len(positive) == len(self) and (np.diff(self.keys[by_keys]) > 0).all():  # no two rows are equal
             return (self.take(by_keys), _inverse(by_keys)) if by_key else (self, np.arange(len(self)))
-        first, group = distinct((self.keys ^ row_keys(np.column_stack([self.labels, self.unit])))[positive])
+        first, group = distinct(self._entry_numbers()[positive])
         order = np.argsort(self.keys[positive[first]] if by_key else first, kind="stable")
         place = np.full(len(self), -1)
         place[positive] = _inverse(order)[group]
@@ -170,6 +170,17 @@ class Rows:
             return self, place
         weight = np.bincount(place[positive], self.weight[positive])
         return replace(self.take(positive[first[order]]), weight=weight), place
+
+    def _entry_numbers(self) -> np.ndarray:
+        """A number for every row, equal where inputs, label and unit are equal and nowhere else."""
+        labels = self.labels
+        if self.is_multilabel:
+            labels = distinct(exact_keys(np.nan_to_num(labels, nan=2.0)))[1]
+        numbers = distinct(self.keys)[1]
+        for part in (labels, self.unit):
+            codes = np.unique(part, return_inverse=True)[1].ravel()
+            numbers = distinct(numbers * (int(codes.max(initial=0)) + 1) + codes)[1]
+        return numbers
 
     def replace_inputs(self, X) -> Rows:
         """The same labels and weights with other inputs."""

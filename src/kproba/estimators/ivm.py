@@ -254,7 +254,7 @@ class ImportVectorMachine(SourceClassifier):
         if everything is not None:
             rows = subsample(rows, PROPOSING_ROWS, seed)
             final = self._run_all(_Split(self._exact_rows(rows), given), kernel, seed, ridges, everything)
-            self._find_import_points(rows.keys[final.model.chosen], everything)
+            self._find_import_points(rows.X[final.model.chosen], everything)
             self._warn_if_cut(final.points[-1], stacklevel=6)
         self._store(final, path or final.points, rows)
         return final
@@ -357,10 +357,10 @@ class ImportVectorMachine(SourceClassifier):
         self.n_passes_ = search.n_passes
         return _Run(model, [point], growth)
 
-    def _find_import_points(self, keys: np.ndarray, everything) -> None:
+    def _find_import_points(self, points: np.ndarray, everything) -> None:
         """The numbers of the first rows that equal the import points; partitions of a cluster have no numbers."""
         if not hasattr(everything.source, "reduce"):
-            self.import_indices_ = everything.sum(FirstRowsOf(keys), "import points").first
+            self.import_indices_ = everything.sum(FirstRowsOf(points), "import points").first
 
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +21,9 @@ from scipy.linalg import blas
 from ..all_rows import AllRows
 from ..basis import Basis
 from ..data.encoding import Encoding
-from ..data.hashing import row_keys
+from ..data.hashing import equal_rows, row_keys
 from ..devices.basis import DeviceBasis, placed
-from ..devices.device import Device, is_tensor
+from ..devices.device import Device, is_tensor, to_numpy
 from ..losses import Multinomial
 from ..sweep import Statistic, one_blas_thread, row_slices
 from .model import MOST_STEPS, PERFECT, ImportModel, Task, bordered
@@ -176,7 +177,7 @@ class LossSumsOf(Statistic):
 
 @dataclass
 class FirstRows:
-    """The number of the first row that has each key."""
+    """The number of the first row that equals each point."""
 
     first: np.ndarray
 
@@ -186,23 +187,28 @@ class FirstRows:
 
 @dataclass(frozen=True)
 class FirstRowsOf(Statistic):
-    """The statistic that finds rows by their distinct ``keys``; for sources whose chunks know where they begin."""
+    """The statistic that finds rows equal to ``points`` (q, d); for sources whose chunks know where they begin."""
 
-    keys: np.ndarray
+    points: np.ndarray
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        return row_keys(self.points)
 
     @property
     def identity(self):
-        return "first rows", self.keys
+        return "first rows", self.points
 
     def zero(self) -> FirstRows:
-        return FirstRows(np.full(len(self.keys), np.iinfo(np.int64).max))
+        return FirstRows(np.full(len(self.points), np.iinfo(np.int64).max))
 
     def add(self, total: FirstRows, chunk) -> FirstRows:
-        found = row_keys(chunk.X)
-        order = np.argsort(self.keys)
-        place = order[np.minimum(np.searchsorted(self.keys, found, sorter=order), len(order) - 1)]
-        rows = np.flatnonzero(self.keys[place] == found)
-        np.minimum.at(total.first, place[rows], chunk.start + rows)
+        keys = row_keys(chunk.X)
+        for k in np.flatnonzero(total.first > chunk.start):
+            rows = np.flatnonzero(keys == self._keys[k])
+            if len(rows):
+                equal = equal_rows(to_numpy(chunk.X), rows, self.points, np.full(len(rows), k))
+                total.first[k] = min([total.first[k], *(chunk.start + rows[equal][:1])])
         return total
 
 

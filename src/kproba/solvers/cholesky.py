@@ -25,6 +25,10 @@ class CholeskyFactor:
         """θ for one or many right-hand sides."""
         return linalg.cho_solve((self.lower, True), h, check_finite=False)
 
+    def inverse(self) -> np.ndarray:
+        """(H + ρP)⁻¹."""
+        return self.solve(np.eye(len(self.lower)))
+
     def leverage(self, phi: np.ndarray) -> np.ndarray:
         """φᵀ(H + ρP)⁻¹φ = ‖L⁻¹φ‖² of every row of features."""
         half = linalg.blas.dtrsm(1.0, self.lower, phi.T.astype(np.float64, copy=True), lower=1, overwrite_b=1)

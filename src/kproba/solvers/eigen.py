@@ -28,6 +28,10 @@ class EigenFactor:
     def solve(self, h: np.ndarray) -> np.ndarray:
         return self.path.vectors @ ((self.path.vectors.T @ h) / (self.path.values + self.ridge)[:, None])
 
+    def inverse(self) -> np.ndarray:
+        """(H + ρP)⁻¹."""
+        return (self.path.vectors / (self.path.values + self.ridge)) @ self.path.vectors.T
+
     def leverage(self, projected: np.ndarray) -> np.ndarray:
         """Leverage of rows of features that :meth:`EigenPath.project` has turned."""
         return np.square(projected) @ (1.0 / (self.path.values + self.ridge))
