@@ -15,5 +15,7 @@ threadpool_limits(1)
 
 slow_draws = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 settings.register_profile("default", derandomize=True, max_examples=15, deadline=None, database=None)
-settings.register_profile("thorough", max_examples=400, deadline=None, print_blob=True, suppress_health_check=slow_draws)
+settings.register_profile(
+    "thorough", max_examples=400, deadline=None, print_blob=True, suppress_health_check=slow_draws
+)
 settings.load_profile(os.environ.get("KPROBA_HYPOTHESIS", "default"))

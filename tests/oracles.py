@@ -289,15 +289,15 @@ def kernel_ridge(K, K_new, targets, weight, ridge):
 
 
 def kernel_ridge_loo(K, targets, weight, ridge):
-    """Scores of every row by a refit without one unit of its weight; the total ridge stays."""
-    total, scores = weight.sum(), np.empty_like(targets)
+    """Scores of every row by a refit without one unit of its weight, and the systems; the total ridge stays."""
+    total, scores, systems = weight.sum(), np.empty_like(targets), []
     for i in range(len(K)):
         less = weight.copy()
         less[i] -= min(1.0, weight[i])
         left = np.flatnonzero(less > 0)
-        A = K[np.ix_(left, left)] + total * ridge * np.diag(1.0 / less[left])
-        scores[i] = K[i, left] @ np.linalg.solve(A, targets[left])
-    return scores
+        systems.append(K[np.ix_(left, left)] + total * ridge * np.diag(1.0 / less[left]))
+        scores[i] = K[i, left] @ np.linalg.solve(systems[-1], targets[left])
+    return scores, systems
 
 
 def class_wise(kernel, X, y, weight, X_new, Z, owner, ridge, rkhs, total=None):
@@ -314,16 +314,17 @@ def class_wise(kernel, X, y, weight, X_new, Z, owner, ridge, rkhs, total=None):
 
 
 def class_wise_loo(kernel, X, y, weight, Z, owner, ridge, rkhs):
-    """Without one unit of a row, its centre goes too unless a copy of the row in its class is left."""
-    scores = np.zeros((len(X), owner.max() + 1))
+    """Without one unit of a row, its centre goes too unless a copy of the row in its class is left; and the systems."""
+    scores, systems = np.zeros((len(X), owner.max() + 1)), []
     for i in range(len(X)):
         less = weight.copy()
         less[i] -= min(1.0, weight[i])
         alive = [any(same_row(z, x) for x in X[(less > 0) & (y == c)]) for z, c in zip(Z, owner)]
         keep = np.array([kept or not (c == y[i] and same_row(z, X[i])) for kept, z, c in zip(alive, Z, owner)])
-        of_classes = class_wise(kernel, X, y, less, X[i : i + 1], Z[keep], owner[keep], ridge, rkhs, weight.sum())[0]
-        scores[i, : of_classes.shape[1]] = of_classes[0]
-    return scores
+        found = class_wise(kernel, X, y, less, X[i : i + 1], Z[keep], owner[keep], ridge, rkhs, weight.sum())
+        scores[i, : found[0].shape[1]] = found[0][0]
+        systems += found[1]
+    return scores, systems
 
 
 def klr_fit(phi, penalty, targets, weight, ridge, steps=200):
