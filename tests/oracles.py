@@ -270,16 +270,12 @@ def same_row(a, b):
 
 def merged_rows(X, labels, weight):
     """Rows of positive weight as (row, label, part that leave-one-out takes) -> summed weight, by comparing values."""
-    out: list[list] = []
+    out: dict[tuple, float] = {}
     for x, label, w in zip(X, labels, weight):
         if w > 0:
-            entry = [(tuple(x + 0.0), tuple(np.atleast_1d(label)), min(w, 1.0)), w]
-            found = [e for e in out if e[0] == entry[0]]
-            if found:
-                found[0][1] += w
-            else:
-                out.append(entry)
-    return dict((key, w) for key, w in out)
+            key = tuple(x + 0.0), tuple(np.atleast_1d(label)), min(w, 1.0)
+            out[key] = out.get(key, 0.0) + w
+    return out
 
 
 def kernel_ridge(K, K_new, targets, weight, ridge):
@@ -412,4 +408,21 @@ def standard_scaling(X, weight, X_new):
     share = (weight / weight.sum()).astype(np.longdouble)
     mean = share @ X.astype(np.longdouble)
     deviation = np.sqrt(share @ np.square(X - mean))
-    return ((X_new - mean) / np.where((X == X[:1]).all(axis=0), 1.0, deviation)).astype(float)
+    return ((X_new - mean) / np.where((X[:1] == X).all(axis=0), 1.0, deviation)).astype(float)
+
+
+def weighted_klr_objective(F, targets, weight, theta, K, ridge):
+    """Weighted mean log-loss of scores F plus λ/2 Σ θᵀKθ."""
+    loss = weight @ (logsumexp(F, axis=1) - np.sum(targets * F, axis=1)) / weight.sum()
+    return loss + 0.5 * ridge * np.vdot(theta, K @ theta)
+
+
+def calibrated_softmax(scores, link):
+    """One row of scores by the formula of the link: p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), ψ(q) = log softplus(κq)."""
+    g = sum(scores)
+    logits = []
+    for s, prior, slope, offset in zip(scores, link.prior, link.slope, link.offset):
+        q = min(max(s + (1 - g) * prior, link.span[0]), link.span[1])
+        there, here = (np.log(np.logaddexp(0.0, link.sharpness * each)) for each in (q, prior))
+        logits.append(np.log(prior) + slope * (there - here) + offset * min(max(g, 0.0), 1.0))
+    return np.exp(np.array(logits) - logsumexp(logits))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -80,4 +81,4 @@ def orders(n: int):
 def cuts(draw, n: int, most: int = 4):
     """n rows in a few chunks, as slices."""
     ends = sorted({0, n, *draw(st.lists(st.integers(1, n - 1), max_size=most - 1))})
-    return [slice(*pair) for pair in zip(ends, ends[1:])]
+    return [slice(*pair) for pair in pairwise(ends)]
