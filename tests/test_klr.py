@@ -237,7 +237,7 @@ class TestAround:
         X, y = classes(n=100)
         fitted = model(tol=1e-4).fit(X.astype(np.float32), y)
         proba = fitted.predict_proba(X.astype(np.float32))
-        assert proba.dtype == np.float32
+        assert proba.dtype == np.float64
         np.testing.assert_allclose(proba, model(tol=1e-4).fit(X, y).predict_proba(X), atol=1e-2)
 
     @pytest.mark.parametrize("width", [6.0, 20.0])

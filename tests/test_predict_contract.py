@@ -102,10 +102,12 @@ def test_float32(number):
     model = sampled_model(number).fit(X.astype(np.float32), y)
     points = points_to_meet(X, rng).astype(np.float32)
     proba = model.predict_proba(points)
-    assert proba.dtype == np.float32
+    assert proba.dtype == np.float64
     assert np.isfinite(proba).all()
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(model.predict(points), model.classes_[proba.argmax(axis=1)])
+    in_double = sampled_model(number).fit(X.astype(np.float32).astype(np.float64), y)
+    np.testing.assert_allclose(proba, in_double.predict_proba(points.astype(np.float64)), rtol=0, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::kproba.ConditionWarning", "ignore::kproba.FewRowsWarning")

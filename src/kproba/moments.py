@@ -11,9 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas
 
-#: Rows that tell the mean of a batch's features well enough.
-MEAN_ROWS = 256
-
 
 @dataclass
 class Moments:
@@ -35,15 +32,13 @@ class Moments:
         return cls.zeros(phi.shape[1], targets.shape[1]).add(phi.copy(), targets, weight)
 
     def add(self, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None, blocks=None) -> Moments:
-        """Add a batch in place. The sums are float64 whatever the precision of the features; float32 ones are changed.
+        """Add a batch of float64 features in place.
 
         ``blocks``, slices of centres, leave the rest of H at zero: the class-wise form needs no more (2010 Fig. 1).
         """
-        if phi.dtype == np.float32 and blocks is None:
-            return self._add_centred(phi, targets, np.ones(len(phi)) if weight is None else weight)
         self.totals += targets.sum(axis=0) if weight is None else weight @ targets
         if weight is not None and not (weight == 1.0).all():
-            phi = phi * np.sqrt(weight)[:, None].astype(phi.dtype)
+            phi = phi * np.sqrt(weight)[:, None]
             targets = targets * np.sqrt(weight)[:, None]
         if blocks is not None:
             for own in blocks:
@@ -52,30 +47,8 @@ class Moments:
             # Φᵀ of a C-ordered Φ is Fortran-ordered: the rank-k update reads it where it lies
             blas.dsyrk(1.0, phi.T, beta=1.0, c=self.H, lower=1, overwrite_c=1)
         # SciPy's product here too: NumPy brings a BLAS of its own, and two sets of threads wait for each other's cores
-        gemm = blas.dgemm if phi.dtype == np.float64 else blas.sgemm
-        self.h += gemm(1.0, phi.T, targets.astype(phi.dtype, copy=False).T, trans_b=1)
+        self.h += blas.dgemm(1.0, phi.T, targets.T, trans_b=1)
         self.n += float(len(phi) if weight is None else weight.sum())
-        return self
-
-    def _add_centred(self, phi: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Moments:
-        """A batch in float32, whose features lose a mean μ before they are multiplied.
-
-        Features of radial kernels are positive, so H has one huge eigenvalue, and rounding errors are a share of that
-        one: too much for the small ones, H would be indefinite. With φ = ψ + μ and s = Σwψ there is
-        Σwφφᵀ = Σwψψᵀ + sμᵀ + μsᵀ + nμμᵀ, where only ψ is multiplied in float32.
-        """
-        mean, n = phi[:MEAN_ROWS].mean(axis=0), float(weight.sum())
-        phi -= mean
-        beside = np.column_stack([targets, np.ones(len(phi))]) * weight[:, None]
-        sums = blas.sgemm(1.0, phi.T, beside.T.astype(np.float32), trans_b=1).astype(np.float64)
-        if not (weight == 1.0).all():
-            phi *= np.sqrt(weight)[:, None].astype(np.float32)
-        mean, totals = mean.astype(np.float64), weight @ targets
-        self.H += _syrk(phi)
-        blas.dsyr2(1.0, mean, sums[:, -1] + 0.5 * n * mean, a=self.H, lower=1, overwrite_a=1)
-        self.h += sums[:, :-1] + np.outer(mean, totals)
-        self.totals += totals
-        self.n += n
         return self
 
     def here(self) -> Moments:
@@ -117,5 +90,5 @@ def _difference(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
 
 
 def _syrk(phi: np.ndarray) -> np.ndarray:
-    """The lower triangle of ΦᵀΦ, in the precision of Φ."""
-    return (blas.dsyrk if phi.dtype == np.float64 else blas.ssyrk)(1.0, phi.T, lower=1)
+    """The lower triangle of ΦᵀΦ."""
+    return blas.dsyrk(1.0, phi.T, lower=1)

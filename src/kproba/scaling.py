@@ -22,6 +22,8 @@ from .sweep import fill_tiles
 MODES = ("auto", "standard", "robust", None)
 #: Values this many quartile ranges away from the median are pulled in to half way.
 SQUASH_AT = 3.0
+#: Scaled values are held within this: their squares still add up, and no kernel tells such rows from farther ones.
+FARTHEST = 1e100
 #: Quartiles are taken from at most this many distinct rows.
 QUANTILE_ROWS = 50_000
 
@@ -38,7 +40,7 @@ class Scaling:
     def __call__(self, X):
         """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only multiplied."""
         if sparse.issparse(X):
-            return sparse.csr_array(X.multiply((self.relevance / self.scale)[None, :])).astype(X.dtype)
+            return _divided(X, self.scale, self.relevance)
         if isinstance(X, Sequences):
             return X.with_frames(self(X.frames))
         if is_tensor(X):
@@ -49,19 +51,18 @@ class Scaling:
 
     def _scale_tile(self, X, Z) -> None:
         """Rows that fit the cache, so that several passes over them cost one."""
-        scaled = (X - self.center) / self.scale
-        bend = np.where(self.squashed, scaled / SQUASH_AT, 0.0)
-        np.square(bend, out=bend)
-        bend += 1.0
-        scaled /= np.sqrt(bend, out=bend)
+        with np.errstate(over="ignore"):  # what overflows is farther than the farthest
+            scaled = (X - self.center) / self.scale
+        np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+        scaled /= np.hypot(1.0, np.where(self.squashed, scaled / SQUASH_AT, 0.0))
         np.multiply(scaled, self.relevance, out=Z, casting="same_kind")
 
     def _on_device(self, device: Device, X):
         xp = device.xp
         center, scale, relevance = (device.put(part) for part in (self.center, self.scale, self.relevance))
         squash = device.put(self.squashed / SQUASH_AT)
-        scaled = (xp.astype(X, xp.float64, copy=False) - center) / scale
-        scaled = scaled * relevance / xp.sqrt(1.0 + (scaled * squash) ** 2)
+        scaled = xp.clip((xp.astype(X, xp.float64, copy=False) - center) / scale, -FARTHEST, FARTHEST)
+        scaled = scaled * relevance / xp.hypot(xp.ones_like(scaled), scaled * squash)
         return xp.astype(scaled, X.dtype, copy=False)
 
     def inverse(self, Z):
@@ -108,18 +109,30 @@ def _plain(center, scale, squashed=None) -> Scaling:
 
 def _standard(rows: Rows) -> Scaling:
     share = rows.weight / rows.total_weight
-    center = share @ rows.X.astype(np.float64)
-    size = np.abs(rows.X - center).max(axis=0)  # divided out before squaring: no overflow at 1e200
+    low, high = rows.X.min(axis=0), rows.X.max(axis=0)
+    # shares that sum to one but for rounding must not move the centre of a constant column
+    center = np.where(low == high, low, share @ rows.X)
+    size = np.maximum(high - center, center - low)  # divided out before squaring: no overflow at 1e200
     safe = np.where(size > 0, size, 1.0)
-    return _plain(center, safe * np.sqrt(share @ np.square((rows.X - center) / safe)) * (size > 0))
+    return _plain(center, safe * np.sqrt(share @ np.square((rows.X - center) / safe)))
 
 
 def _scale_only(rows: Rows) -> Scaling:
     """Root mean squares of the columns: zeros must stay zeros."""
     share = rows.weight / rows.total_weight
     X = sparse.csr_array(rows.X, dtype=np.float64)
-    d = X.shape[1]
-    return _plain(np.zeros(d), np.sqrt(np.asarray(X.multiply(X).T @ share).ravel()))
+    size = abs(X).max(axis=0).toarray().ravel()  # divided out before squaring
+    safe = np.where(size > 0, size, 1.0)
+    unit = _divided(X, safe)
+    return _plain(np.zeros(X.shape[1]), safe * np.sqrt(np.asarray(unit.multiply(unit).T @ share).ravel()))
+
+
+def _divided(X, scale: np.ndarray, factor: np.ndarray | float = 1.0) -> sparse.csr_array:
+    """A sparse matrix with its columns divided by ``scale``, whose inverses may be no numbers, times ``factor``."""
+    X = sparse.csr_array(X, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        values = np.clip(X.data / scale[X.indices], -FARTHEST, FARTHEST)
+    return sparse.csr_array((values * np.broadcast_to(factor, X.shape[1])[X.indices], X.indices, X.indptr), X.shape)
 
 
 def _robust(rows: Rows) -> Scaling:

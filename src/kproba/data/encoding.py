@@ -10,7 +10,7 @@ import numpy as np
 
 from ..sweep import BATCH_BYTES, row_slices
 from .labels import encode
-from .sources import Chunk
+from .sources import Chunk, in_double
 
 
 class Part(NamedTuple):
@@ -40,6 +40,6 @@ class Encoding:
         codes = encode(np.asarray(chunk.y), self.classes)
         weight = self.factors[codes] if chunk.weight is None else self.factors[codes] * chunk.weight
         for rows in row_slices(chunk.n_rows, row_bytes, block_bytes):
-            X = chunk.X[rows, ...]
+            X = in_double(chunk.X[rows, ...])
             X = X if self.scaling is None else self.scaling(X)
             yield Part(X, codes[rows], weight[rows], len(self.classes))

@@ -11,6 +11,9 @@ from sklearn.utils.validation import column_or_1d
 
 from ..wording import did_you_mean
 
+#: Weights beyond these have sums, squares or quotients that are no numbers.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
+
 
 def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     """Classes and labels: ``(classes, codes)``, or ``(tags, 0/1 matrix)`` for a multi-label y.
@@ -158,6 +161,12 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
         raise ValueError(f"sample_weight has negative values (smallest: {weight.min():g}); weights must be at least 0.")
     if not (weight > 0).any():
         raise ValueError("sample_weight is zero for every row; at least one weight must be positive.")
+    odd = (weight > LARGEST_WEIGHT) | ((weight > 0) & (weight < SMALLEST_WEIGHT))
+    if odd.any():
+        raise ValueError(
+            f"sample_weight has the value {weight[odd][0]:g}; weights must be 0 or between {SMALLEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g}, beyond which their sums and products overflow or vanish."
+        )
     return weight
 
 
@@ -178,6 +187,11 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
             raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
         if not (isinstance(factor, float | int | np.number) and np.isfinite(factor) and factor >= 0):
             raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
+        if factor != 0 and not SMALLEST_WEIGHT <= factor <= LARGEST_WEIGHT:
+            raise ValueError(
+                f"class_weight[{label!r}] = {factor!r}; a factor must be 0 or a number between {SMALLEST_WEIGHT:g} and "
+                f"{LARGEST_WEIGHT:g}."
+            )
         factors[found] = factor
     return factors[labels]
 

@@ -15,7 +15,7 @@ from ..sweep import Statistic
 from .hashing import equal_rows, ranking, row_keys
 from .labels import class_factors, encode
 from .rows import Rows
-from .sources import Chunk
+from .sources import Chunk, in_double
 
 #: Rows of the sample, and the bytes that their inputs may take; rows of a class that are kept whatever their share.
 SAMPLE_ROWS, SAMPLE_BYTES, CLASS_ROWS = 50_000, 256 << 20, 200
@@ -107,7 +107,7 @@ class Look:
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
-        rows = Rows.of(part.X, codes, part.weight, len(classes), factors[codes]).merged()[0]
+        rows = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes]).merged()[0]
         # what leave-one-out and folds leave out stays what it is; only what a row counts for is corrected
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
 

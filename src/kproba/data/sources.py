@@ -17,7 +17,7 @@ import numpy as np
 
 from ..devices.device import Device, is_tensor, to_numpy
 from ..sweep import row_slices
-from .labels import is_missing
+from .labels import LARGEST_WEIGHT, SMALLEST_WEIGHT, is_missing
 
 #: A chunk of inputs is about this large: reading it costs far more than asking for it.
 CHUNK_BYTES = 16 << 20
@@ -190,6 +190,14 @@ def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
     return chunk
 
 
+def in_double(X):
+    """Rows in float64: kernel values of float32 rows make systems indefinite. Tensors stay as they are.
+
+    float32 is what rows are stored and read in; the copy is made where a block of rows is about to be used.
+    """
+    return X if is_tensor(X) else X.astype(np.float64, copy=False)
+
+
 def all_finite(X) -> bool:
     """Whether every value is a finite number; a tensor is asked where it lies."""
     if not is_tensor(X):
@@ -223,12 +231,12 @@ def _missing_labels(y: np.ndarray) -> np.ndarray | None:
 def _check_weight(chunk: Chunk, where) -> None:
     if chunk.weight is None:
         return
-    sound = np.isfinite(chunk.weight) & (chunk.weight >= 0)
+    sound = (chunk.weight == 0) | ((chunk.weight >= SMALLEST_WEIGHT) & (chunk.weight <= LARGEST_WEIGHT))
     if not sound.all():
         row = int(np.argmin(sound))
         raise ValueError(
             f"the weight {chunk.weight[row]:g} in {where(chunk.start + row)} (counted from 0) is refused; "
-            "every weight must be a finite number of at least 0."
+            f"every weight must be 0 or a number between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}."
         )
 
 

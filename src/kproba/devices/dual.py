@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..solvers.cholesky import warn_singular
 from ..solvers.dual import DualSolution, resolvable
 from .device import Device
 
@@ -36,7 +37,7 @@ class DeviceDual:
         M, root = self._weighted(), np.sqrt(self.weight)[:, None]
         diagonal = np.array(self.device.get(self.device.xp.linalg.diagonal(M)))  # a copy: M will change
         for ridge in (resolvable(ridge, diagonal) for ridge in ridges):
-            lower = self._factor(M, diagonal, ridge)
+            lower, ridge = self._factored(M, diagonal, ridge)
             half = self.device.solve_lower(lower, self.device.put(self.sums / root))
             scaled = self.device.get(self.device.solve_lower(lower, half, transposed=True))
             leverage = (1.0 - ridge * self._inverse_diagonal(lower)) / self.weight
@@ -54,17 +55,19 @@ class DeviceDual:
         root = self.device.put(np.sqrt(self.weight))
         return self.K * root[:, None] * root[None, :]
 
-    def _factor(self, M, diagonal: np.ndarray, ridge: float):
-        """The factor of M + ρI. M is changed for a while: a copy of it would take as much memory again."""
-        self.device.set_diagonal(M, diagonal + ridge)
-        lower = self.device.cholesky(M)
-        self.device.set_diagonal(M, diagonal)
-        if lower is None:
-            raise np.linalg.LinAlgError(
-                f"the kernel matrix of {len(self.weight)} rows is not positive definite at the total ridge "
-                f"{ridge:.3g}; use a larger ridge."
-            )
-        return lower
+    def _factored(self, M, diagonal: np.ndarray, ridge: float):
+        """The factor of M + ρI, and ρ, raised where M is less definite than rounding errors explain.
+
+        M is changed for a while: a copy of it would take as much memory again.
+        """
+        while True:
+            self.device.set_diagonal(M, diagonal + ridge)
+            lower = self.device.cholesky(M)
+            self.device.set_diagonal(M, diagonal)
+            if lower is not None:
+                return lower, ridge
+            ridge *= 10.0
+            warn_singular(len(self.weight), ridge)
 
     def _inverse_diagonal(self, lower) -> np.ndarray:
         """diag((LLᵀ)⁻¹): the squared norms of the columns of L⁻¹, which are zero above the diagonal."""

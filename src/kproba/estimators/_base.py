@@ -20,7 +20,7 @@ from ..data.dask import is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
-from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, inputs
+from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, in_double, inputs
 from ..devices.basis import placed
 from ..devices.device import Device, is_tensor, to_numpy
 from ..devices.device import choose as choose_device
@@ -30,10 +30,13 @@ from ..links import NAMES as LINKS
 from ..links import in_blocks
 from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
 from ..scaling import fit_scaling
+from ..sweep import row_slices
 from ..wording import did_you_mean
 
-#: Squares of larger values overflow once they are summed over columns.
-LARGEST = 1e150
+#: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
+LARGEST, SMALLEST = 1e150, 1e-150
+#: Rows of about this size are scaled and scored at a time.
+PREDICT_BYTES = 64 << 20
 #: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
 ASYMMETRY = 1e-5
 
@@ -102,10 +105,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if precomputed and reset:
             check_square(X)
         values = X.data if sparse.issparse(X) else X
-        if self.scaling is None and float(np.abs(values).max(initial=0.0)) > LARGEST:
-            raise ValueError(
-                f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X."
-            )
+        if self.scaling is None:
+            check_magnitude(float(np.abs(values).max(initial=0.0)))
         return X
 
     def _read_table(self, X, reset: bool):
@@ -195,16 +196,21 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_inputs(to_numpy(X), reset=False)
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
+        if isinstance(X, Items):
+            return self._scores_of(X)
+        blocks = row_slices(X.shape[0], 8 * X.shape[1], PREDICT_BYTES)
+        return np.concatenate([self._scores_of(in_double(X[rows])) for rows in blocks or [slice(0, 0)]])
+
+    def _scores_of(self, X) -> np.ndarray:
+        """Raw scores of checked rows."""
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return (self.basis_.scores(scaled, self.coef_) + self.intercept_).astype(X.dtype, copy=False)
+        return self.basis_.scores(scaled, self.coef_) + self.intercept_
 
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        scores = placed(self.basis_, device).scores(scaled, self.coef_)
-        low = str(X.dtype).endswith("float32")
-        return (scores + self.intercept_).astype(np.float32 if low else np.float64, copy=False)
+        return placed(self.basis_, device).scores(scaled, self.coef_).astype(np.float64) + self.intercept_
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""
@@ -252,7 +258,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if is_source(X):
             return over_source(self.decision_function, X, getattr(self, "feature_names_in_", None))
         scores = self._scores(X)
-        decision = in_blocks(self.link_.decision, scores).astype(scores.dtype, copy=False)
+        decision = in_blocks(self.link_.decision, scores)
         is_binary = len(self.classes_) == 2 and not self._multilabel
         return decision[:, 1] - decision[:, 0] if is_binary else decision
 
@@ -262,12 +268,12 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n, n_classes), in the precision of X and in the order of ``classes_``.
+        float64 array of shape (n, n_classes), in the order of ``classes_``.
         """
         if is_source(X):
             return over_source(self.predict_proba, X, getattr(self, "feature_names_in_", None))
         scores = self._scores(X)
-        return in_blocks(self.link_.probabilities, scores).astype(scores.dtype, copy=False)
+        return in_blocks(self.link_.probabilities, scores)
 
     def predict(self, X) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
@@ -431,6 +437,16 @@ def given_centers(centers, precomputed: bool, scaling):
         return np.asarray(centers)
     points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
     return points if scaling is None else scaling(points)
+
+
+def check_magnitude(largest: float) -> None:
+    """Refuse values whose squares are no numbers."""
+    if largest > LARGEST:
+        raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
+    if 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"X has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale X."
+        )
 
 
 def check_folds(folds) -> None:

@@ -18,7 +18,7 @@ from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
 from ..data.look import Look, Looking, sample_size
 from ..data.rows import Rows
-from ..data.sources import ArraySource, Source, TensorSource, as_source
+from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
 from ..devices.device import choose as choose_device
 from ..devices.device import is_tensor, to_numpy
 from ..progress import RowProgress
@@ -69,7 +69,7 @@ class SourceClassifier(KernelClassifier):
                 source = self._in_memory_source(X, y, sample_weight, wants_source)
         if source is not None:
             return self._fit_source(source, classes, checkpoint)
-        self._fit_arrays(X, y, sample_weight)
+        self._fit_arrays(in_double(X), y, sample_weight)
         return self
 
     def _fit_arrays(self, X, y, sample_weight) -> None:
@@ -152,7 +152,7 @@ class SourceClassifier(KernelClassifier):
         if look.has_all and classes is None:
             X, y, weight = look.everything()
             names = getattr(self, "feature_names_in_", None)
-            self._fit_arrays(self._check_inputs(X, reset=True), y, weight)
+            self._fit_arrays(in_double(self._check_inputs(X, reset=True)), y, weight)
             if names is not None:
                 self.feature_names_in_ = names
         else:

@@ -11,6 +11,9 @@ from scipy import sparse
 
 from ..sweep import fill_tiles
 
+#: Widths beyond these have squares or inverse squares that are no numbers.
+NARROWEST, WIDEST = 1e-153, 1e153
+
 
 class Kernel:
     """Base of all kernels. A subclass says how to evaluate a tile; threads and blocks come from here.
@@ -119,8 +122,11 @@ class WithoutTiles:
 
 def check_width(width) -> None:
     """Refuse a width that is not a positive number; None stands for one that is still to be chosen."""
-    if width is not None and not (isinstance(width, float | int | np.number) and np.isfinite(width) and width > 0):
-        raise ValueError(f"width={width!r} of a kernel must be a positive finite number, or None to have it chosen.")
+    if width is not None and not (isinstance(width, float | int | np.number) and NARROWEST <= width <= WIDEST):
+        raise ValueError(
+            f"width={width!r} of a kernel must be a positive number between {NARROWEST:g} and {WIDEST:g}, or None to "
+            "have it chosen."
+        )
 
 
 def n_rows(X) -> int:

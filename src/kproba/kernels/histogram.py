@@ -13,7 +13,8 @@ from .radial import OfDivergence, manhattan
 
 
 def _dense(X) -> np.ndarray:
-    return X.toarray() if sparse.issparse(X) else X
+    """X as scikit-learn's compiled kernels take it: dense, in C order, and writable."""
+    return X.toarray() if sparse.issparse(X) else np.require(X, requirements=["C", "W"])
 
 
 def check_histograms(X, name: str) -> None:
@@ -47,11 +48,11 @@ class ChiSquared(OfDivergence):
         from sklearn.metrics.pairwise import additive_chi2_kernel  # slow to import, seldom needed
 
         check_histograms(Z, self.name)
-        Z = np.ascontiguousarray(_dense(Z))
+        Z = _dense(Z)
 
         def write(X, out):
             check_histograms(X, self.name)
-            np.negative(additive_chi2_kernel(np.ascontiguousarray(_dense(X)), Z), out=out)
+            np.negative(additive_chi2_kernel(_dense(X), Z), out=out)
 
         return write
 

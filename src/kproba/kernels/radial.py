@@ -14,15 +14,23 @@ from ..devices.device import in_place, not_below_zero
 from .base import Kernel, check_width, dot, same_format, symmetrised
 from .two_valued import manhattan_by_product, signed_pulls
 
+#: Rows that tell whether the terms of squared distances cancel, and the share of a distance that may be lost.
+CANCEL_ROWS, CANCEL_SHARE = 50, 1e-6
+#: exp(−r) is zero from here on, while polynomials of r are still numbers.
+VANISHED = 1e4
+
 
 def squared_distances(Z):
     """‖x − z‖² as one matrix product: [−2x, ‖x‖², 1]·[z, 1, ‖z‖²], after moving the origin into the data.
 
-    The shift keeps the three terms from cancelling when the data lie far from zero.
+    The shift keeps the three terms from cancelling when the data lie far from zero. Where rows lie so far apart that
+    the terms cancel all the same, differences are taken one by one.
     """
     if sparse.issparse(Z):
         return _sparse_squared_distances(Z)
     origin = Z.mean(axis=0)
+    if _terms_cancel(Z, origin):
+        return _squared_differences(Z)
     right = np.empty((Z.shape[0], Z.shape[1] + 2), dtype=Z.dtype)
     np.subtract(Z, origin, out=right[:, :-2])
     right[:, -2], right[:, -1] = 1.0, np.einsum("ij,ij->i", right[:, :-2], right[:, :-2])
@@ -34,6 +42,25 @@ def squared_distances(Z):
         left[:, -2], left[:, -1] = np.einsum("ij,ij->i", X, X), 1.0
         np.matmul(left, right.T, out=out)
         np.maximum(out, 0.0, out=out)
+
+    return write
+
+
+def _terms_cancel(Z: np.ndarray, origin: np.ndarray) -> bool:
+    """Whether rounding errors of the product are more than a small share of the distances between near rows."""
+    some = Z[:: max(1, len(Z) // CANCEL_ROWS)].astype(np.float64)
+    between = cdist(some, some, "sqeuclidean")
+    apart = between[between > 0]
+    if not apart.size:
+        return False
+    # one row far away moves the origin, whether it is among those looked at or not
+    largest = np.square(some - origin).sum(axis=1).max()
+    return np.finfo(Z.dtype).eps * largest > CANCEL_SHARE * float(np.quantile(apart, 0.1))
+
+
+def _squared_differences(Z: np.ndarray):
+    def write(X, out):
+        out[:] = cdist(X.toarray() if sparse.issparse(X) else X, Z, "sqeuclidean")
 
     return write
 
@@ -144,8 +171,7 @@ class Gaussian(Radial):
     name: ClassVar[str] = "gaussian"
 
     def of_pairs(self, pairs):
-        pairs *= -0.5 / self.width**2
-        return in_place("exp", pairs)
+        return _exp_of_product(pairs, -0.5 / self.width**2)
 
     def slope(self, pairs):
         return self.of_pairs(pairs) / self.width**2
@@ -169,8 +195,7 @@ class Laplacian(Radial):
         return manhattan_on_device(device, X, Z)
 
     def of_pairs(self, pairs):
-        pairs *= -1.0 / self.width
-        return in_place("exp", pairs)
+        return _exp_of_product(pairs, -1.0 / self.width)
 
     def width_unit(self, pairs):
         return positive_median(pairs)
@@ -200,7 +225,10 @@ class Matern(Radial):
     def _scaled(self, pairs):
         """√(2ν)·r/σ, in place."""
         pairs = in_place("sqrt", pairs)
-        pairs *= math.sqrt(2.0 * self.nu) / self.width
+        with np.errstate(over="ignore"):
+            pairs *= math.sqrt(2.0 * self.nu) / self.width
+        if isinstance(pairs, np.ndarray):
+            np.minimum(pairs, VANISHED, out=pairs)
         return pairs
 
     def of_pairs(self, pairs):
@@ -227,11 +255,17 @@ class OfDivergence(Kernel):
     has_width: ClassVar[bool] = True
 
     def of_pairs(self, pairs):
-        pairs *= -0.5 / self.width**2
-        return in_place("exp", pairs)
+        return _exp_of_product(pairs, -0.5 / self.width**2)
 
     def width_unit(self, pairs):
         return float(np.sqrt(positive_median(pairs)))
+
+
+def _exp_of_product(pairs, factor: float):
+    """exp(factor·pairs) in place; where the product overflows, the exponential is zero."""
+    with np.errstate(over="ignore"):
+        pairs *= factor
+    return in_place("exp", pairs)
 
 
 def positive_median(pairs: np.ndarray) -> float:

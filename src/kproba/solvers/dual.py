@@ -72,9 +72,7 @@ class Dual:
         """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB: B's diagonal is enough, the columns of L⁻¹ squared."""
         root = np.sqrt(self.weight)[:, None]
         for ridge in ridges:
-            system = self._weighted_gram()
-            np.einsum("ii->i", system)[:] += ridge
-            lower = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+            lower, ridge = self._factored(ridge)
             scaled = linalg.cho_solve((lower, True), self.sums / root, check_finite=False)
             inverse = linalg.lapack.dtrtri(lower, lower=1, overwrite_c=1)[0]
             leverage = (1.0 - ridge * np.einsum("ij,ij->j", inverse, inverse)) / self.weight
@@ -84,6 +82,17 @@ class Dual:
                 return root * scaled
 
             yield DualSolution(fitted, leverage, coef)
+
+    def _factored(self, ridge: float) -> tuple[np.ndarray, float]:
+        """The factor of M + ρI, and ρ, raised where K is less definite than rounding errors explain."""
+        while True:
+            system = self._weighted_gram()
+            np.einsum("ii->i", system)[:] += ridge
+            lower, info = linalg.lapack.dpotrf(system, lower=1, overwrite_a=1, clean=1)
+            if not info:
+                return lower, ridge
+            ridge *= 10.0
+            warn_singular(len(system), ridge)
 
     def _weighted_gram(self) -> np.ndarray:
         root = np.sqrt(self.weight)

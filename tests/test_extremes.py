@@ -1,0 +1,154 @@
+"""Values, weights and widths at the ends of what numbers can hold: the right answer, or an error that names them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, Matern, SurfaceKernelClassifier
+from kproba.data.rows import Rows
+from kproba.data.sources import ArraySource
+from kproba.kernels.radial import squared_distances
+from kproba.scaling import FARTHEST, SQUASH_AT, fit_scaling
+from oracles import gaussian
+
+ALL = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
+
+
+def two_clouds(n=80, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, d)) + 2.5 * y[:, None], y
+
+
+def rows_of(X, y=None):
+    n = X.shape[0]
+    return Rows.of(X, np.arange(n) % 2 if y is None else y, np.ones(n), 2)
+
+
+class TestDistances:
+    @pytest.mark.parametrize("far", [0.0, 1e6, 1e9, 1e12])
+    @pytest.mark.parametrize("share", [0.02, 0.5])
+    def test_rows_far_away_leave_the_others_exact(self, far, share):
+        """One row, or half of them, at a distance at which the terms of the product cancel."""
+        X = two_clouds()[0]
+        X[: max(1, int(share * len(X)))] += far
+        found = np.empty((len(X), len(X)))
+        squared_distances(X)(X, found)
+        exact = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-5)
+
+    @pytest.mark.parametrize("classifier", ALL)
+    def test_one_row_far_away_spoils_no_model(self, classifier):
+        X, y = two_clouds()
+        far = X.copy()
+        far[0] = 1e12
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clf = classifier(scaling=None, random_state=0).fit(far, y)
+        assert (clf.predict(X[1:]) == y[1:]).mean() > 0.9
+
+    @pytest.mark.parametrize("largest", [1e200, 1e-200])
+    @pytest.mark.parametrize("classifier", ALL)
+    def test_units_without_squares_are_refused(self, classifier, largest):
+        X, y = two_clouds()
+        with pytest.raises(ValueError, match=r"X has .* use scaling='robust' or rescale X"):
+            classifier(scaling=None).fit(X * largest, y)
+        assert (classifier(random_state=0).fit(X * largest, y).predict(X * largest) == y).mean() > 0.9
+
+
+class TestScaling:
+    @pytest.mark.parametrize("mode", ["robust", "standard"])
+    def test_rows_far_away_stay_far(self, mode):
+        """A square that overflowed put them back into the middle."""
+        X = np.random.default_rng(0).normal(size=(30, 2)) * [1e-200, 1.0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            far = fit_scaling(mode, rows_of(X))(np.array([[1.0, 0.0], [-1.0, 1e308]]))
+        expected = SQUASH_AT if mode == "robust" else FARTHEST
+        np.testing.assert_allclose(far[:, 0], [expected, -expected])
+        assert np.isfinite(far).all()
+
+    @pytest.mark.parametrize("n", range(2, 40))
+    def test_constant_columns_are_constant(self, n):
+        X = np.column_stack([np.arange(n, dtype=float), np.full(n, 0.1)])
+        scaling = fit_scaling("standard", rows_of(X))
+        assert scaling.scale[1] == 1.0
+        np.testing.assert_array_equal(scaling(X)[:, 1], 0.0)
+
+    @pytest.mark.parametrize("size", [1e-310, 1e-200, 1e200])
+    def test_sparse_columns_of_any_size(self, size):
+        X = np.random.default_rng(0).normal(size=(20, 3)) * [1.0, size, 0.0]
+        scaled = fit_scaling("auto", rows_of(sparse.csr_array(X)))(sparse.csr_array(X)).toarray()
+        np.testing.assert_allclose(np.sqrt((scaled[:, :2] ** 2).mean(axis=0)), 1.0, rtol=1e-4)
+
+    @pytest.mark.parametrize("classifier", ALL)
+    def test_denormal_columns(self, classifier):
+        X, y = two_clouds()
+        rng = np.random.default_rng(1)
+        spread = np.where(rng.random(80) < 0.9, rng.random(80) * 5e-322, rng.normal(size=80))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            proba = (
+                classifier(random_state=0)
+                .fit(np.c_[X, rng.random(80) * 1e-310, spread], y)
+                .predict_proba(np.c_[X, np.full((80, 2), 1e300)])
+            )
+        assert np.isfinite(proba).all()
+
+
+class TestWeightsAndWidths:
+    @pytest.mark.parametrize("weight", [1e308, 1e51, 1e-51, 5e-324])
+    @pytest.mark.parametrize("classifier", ALL)
+    def test_weights_whose_sums_are_no_numbers(self, classifier, weight):
+        X, y = two_clouds(20)
+        with pytest.raises(ValueError, match=r"sample_weight has the value .* between 1e-50 and 1e\+50"):
+            classifier().fit(X, y, np.r_[weight, np.ones(19)])
+        with pytest.raises(ValueError, match=r"class_weight\[0\] = .* between 1e-50 and 1e\+50"):
+            classifier(class_weight={0: weight}).fit(X, y)
+
+    @pytest.mark.parametrize("weight", [1e-40, 1e40])
+    @pytest.mark.parametrize("classifier", ALL)
+    def test_weights_of_any_size_that_is_allowed(self, classifier, weight):
+        X, y = two_clouds(40)
+        clf = classifier(random_state=0).fit(X, y, np.where(np.arange(40) % 3, weight, 1.0))
+        proba = clf.predict_proba(X)
+        assert np.isfinite(proba).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+    def test_weights_of_sources(self):
+        X, y = two_clouds(20)
+        with pytest.raises(ValueError, match=r"the weight 1e\+60 in row 3 .* between 1e-50 and 1e\+50"):
+            LSPC().fit(ArraySource(X, y, np.r_[1.0, 1.0, 1.0, 1e60, np.ones(16)]))
+
+    @pytest.mark.parametrize("width", [1e-300, 1e300, 0.0, -1.0, np.inf, np.nan])
+    def test_widths_whose_squares_are_no_numbers(self, width):
+        X, y = two_clouds(20)
+        for classifier in ALL:
+            with pytest.raises(ValueError, match=r"width=.* must be"):
+                classifier(width=width).fit(X, y)
+        with pytest.raises(ValueError, match=r"width=.* must be a positive number"):
+            Gaussian(width=width)
+
+    @pytest.mark.parametrize("width", [1e-153, 1e153])
+    @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+    def test_the_narrowest_and_the_widest_kernel(self, width, nu):
+        X = two_clouds(6)[0]
+        expected = np.eye(6) if width < 1 else np.ones((6, 6))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(Matern(width=width, nu=nu).gram(X), expected)
+            np.testing.assert_array_equal(Gaussian(width=width).gram(X), expected)
+
+
+def test_a_kernel_matrix_that_is_hardly_definite_raises_the_ridge():
+    """The dual form warned of nothing and failed where the primal one raised the ridge."""
+    X, y = two_clouds(40, d=1)
+    K = gaussian(X, X, 50.0)
+    K -= 1e-10 * np.eye(40)
+    with pytest.warns(UserWarning, match="singular to working precision"):
+        clf = LSPC(kernel="precomputed", ridge=1e-14, centers="all").fit(K, y)
+    assert np.isfinite(clf.predict_proba(K)).all()
