@@ -88,12 +88,15 @@ class Drawing:
         n, d = int(self.rng.integers(2, 61)), int(self.rng.integers(1, 7))
         X = self.table(n, d)
         y = self.tags(n) if self.chance(0.15) else self.labels(n)
-        n = self.copies(X, y, n)
-        model = kind(**self.parameters(kind, X, y), n_jobs=self.usual(1, None, 2, share=0.9), random_state=self.seed)
+        self.copy_rows(X, y)
+        fit = self.usual("fit", "partial_fit", "classes", share=0.9) if y.ndim == 1 else "fit"
+        given = self.parameters(kind, X, y)
+        if self.chance(0.9):
+            given |= agreeing(given, y.ndim == 2, fit)
+            X = np.abs(X) if given["kernel"] in ("chi2", "intersection") else X
         if self.chance(1 / 8):
-            name = self.one(*sorted(set(model.get_params(deep=False)) - {"verbose", "device"}))
-            model.set_params(**{name: self.one(*NONSENSE)})
-        return self.as_given(model, X, y, self.weights(n))
+            given[self.one(*sorted({*given, "n_jobs", "random_state"}))] = self.one(*NONSENSE)
+        return self.as_given(kind(**given), X, y, self.weights(n), fit)
 
     # tables -----------------------------------------------------------------------------------------------------
 
@@ -117,14 +120,14 @@ class Drawing:
         )
         return draw()
 
-    def copies(self, X: np.ndarray, y: np.ndarray, n: int) -> int:
-        """Overwrite some rows by copies of others, under their own labels or under these rows' ones."""
+    def copy_rows(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Overwrite some rows by copies of others, which keep their labels or get those of others."""
         if self.chance(0.3):
+            n = len(X)
             which = self.rng.integers(0, n, n // 2)
             X[which] = X[self.rng.integers(0, n, n // 2)]
             if self.chance(0.5):
                 y[which] = y[self.rng.integers(0, n, n // 2)]
-        return n
 
     def labels(self, n: int) -> np.ndarray:
         c = min(n, self.usual(2, 3, 4, 7, 20, share=0.5))
@@ -148,20 +151,19 @@ class Drawing:
             lambda: self.rng.integers(0, 4, n),
             lambda: self.rng.integers(1, 4, n),
             lambda: self.rng.uniform(0, 2, n),
+            lambda: 10.0 ** self.rng.uniform(-50, 50, n),
             lambda: 10.0 ** self.rng.uniform(-300, 300, n),
-            lambda: np.full(n, self.one(1e308, 1e300, 5e-324, 1e-310)),
+            lambda: np.full(n, self.one(1e308, 1e50, 1e-50, 5e-324)),
             lambda: np.where(self.rng.random(n) < 0.5, 0.0, 1.0),
-            lambda: np.where(self.rng.random(n) < 0.2, self.one(1e308, 1e20, 1e-20, 5e-324), 1.0),
+            lambda: np.where(self.rng.random(n) < 0.2, self.one(1e308, 1e40, 1e20, 1e-20, 1e-40, 5e-324), 1.0),
             lambda: np.where(self.rng.random(n) < 0.1, self.one(-1.0, np.nan, np.inf), 1.0),
         )
         return None if self.chance(0.6) else draw().astype(np.float64)
 
-    def as_given(self, model, X: np.ndarray, y: np.ndarray, weight) -> Problem:
-        """The table as one of many types, fitted in one of several ways."""
+    def as_given(self, model, X: np.ndarray, y: np.ndarray, weight, fit: str) -> Problem:
+        """The table as one of many types."""
         if isinstance(model.kernel, str) and model.kernel == "precomputed":
-            K = self.gram(X)
-            return Problem(model, K, y, weight, None, "fit")
-        fit = self.usual("fit", "partial_fit", "classes", share=0.9) if y.ndim == 1 else "fit"
+            return Problem(model, self.gram(X), y, weight, None, "fit")
         y = self.one(pd.Series, pd.Categorical, list)(y) if y.ndim == 1 and self.chance(0.1) else y
         X, is_plain = self.container(self.typed(X))
         new = None
@@ -277,8 +279,43 @@ class Drawing:
 
 
 def linear_kernel(X, Z):
-    """A user's own kernel."""
+    """A user's own kernel, which takes whatever comes."""
+    X, Z = (each.toarray() if sparse.issparse(each) else np.asarray(each, dtype=float) for each in (X, Z))
     return X @ Z.T + 1.0
+
+
+def agreeing(given: dict, tags: bool, fit: str) -> dict:
+    """What has to change so that parameters that exclude each other do not meet: most fits should get somewhere."""
+    changes: dict[str, Any] = {}
+    own = not callable(given["kernel"]) and given["kernel"] in ("chi2", "intersection")
+    if own or callable(given["kernel"]):
+        changes["scaling"] = None
+    if tags:
+        changes["class_weight"] = None
+    centers = given.get("centers")
+    if isinstance(given["kernel"], str) and given["kernel"] == "precomputed" and not isinstance(centers, int):
+        changes["centers"] = "random" if "n_centers" in given else "auto"
+    elif tags and isinstance(centers, str) and centers == "class-k-means":
+        changes["centers"] = "k-means"
+    if fit != "fit":
+        changes |= {"loo": "auto", "centers": "auto", "solver": None, "candidates": "auto", "search": "one-step"}
+        changes |= {"class_weight": None, "solver": "exact" if "n_centers" in given else "auto"}
+    changes |= _agreeing_solver({**given, **changes}, tags) if "link" in given and "penalty" in given else {}
+    return {name: value for name, value in changes.items() if name in given}
+
+
+def _agreeing_solver(given: dict, tags: bool) -> dict:
+    """The same for what LSPC's solvers take."""
+    changes: dict[str, Any] = {}
+    if tags or given["link"] == "clip-parameters" or given["solver"] in ("cg", "sgd"):
+        changes["class_similarity"] = None
+    elif given["class_similarity"] is not None:
+        changes["centers"] = "all"
+    if given["solver"] == "cg":
+        changes |= {"centers": "all", "penalty": "rkhs", "kernel": "gaussian"}
+    if given["solver"] == "sgd":
+        changes |= {"centers": "auto", "link": "clip" if given["link"] == "clip-parameters" else given["link"]}
+    return changes
 
 
 # what must hold ---------------------------------------------------------------------------------------------------
@@ -362,7 +399,7 @@ def run(problem: Problem) -> Outcome:
         except BrokenPromiseError as error:
             kind, why = "failed", str(error)
         except (ValueError, TypeError) as error:
-            kind, why = ("refused" if names_argument(error, problem.model) else "failed"), told(error)
+            kind, why = ("refused" if named_argument(str(error), problem.model) else "failed"), told(error)
         except Exception as error:
             kind, why = "failed", told(error)
     foreign = [w for w in caught if not _is_expected(w)]
@@ -379,10 +416,11 @@ def _is_expected(warning) -> bool:
     )
 
 
-def names_argument(error: Exception, model) -> bool:
-    """Whether the message names a parameter of the model or an argument of fit; BLAS and NumPy never do."""
+def named_argument(message: str, model) -> str:
+    """The parameter of the model or argument of fit that a message names first; "" if none, as NumPy and BLAS do."""
     names = (*model.get_params(deep=False), *FIT_ARGUMENTS)
-    return any(re.search(rf"(?<![\w']){re.escape(name)}(?![\w'])", str(error)) for name in names)
+    found = re.search(rf"(?<![\w'])({'|'.join(map(re.escape, names))})(?![\w'])", message)
+    return found[1] if found else ""
 
 
 def told(error: Exception) -> str:
@@ -419,12 +457,6 @@ def time_limit(seconds: float) -> Iterator[None]:
 # the run ----------------------------------------------------------------------------------------------------------
 
 
-def template(why: str) -> str:
-    """A message without its numbers and values, so that like ones are counted together."""
-    without = re.sub(r"\[[^\]]*\]|'[^']*'", "…", why.rsplit(" (", 1)[0])
-    return re.sub(r"-?\d[\d.,e+-]*|\bnan\b|-?\binf\b", "#", without)[:140]
-
-
 def empty() -> dict:
     names = [kind.__name__ for kind in SHARES]
     outcomes = {name: {"fitted": 0, "refused": 0, "failed": 0} for name in names}
@@ -438,7 +470,8 @@ def add(payload: dict, seed: int, problem: Problem, outcome: Outcome) -> None:
         payload["failures"].append(failure)
         print(f"\nseed {seed}: {failure['why']}", file=sys.stderr, flush=True)
     if outcome.kind == "refused":
-        seen = payload["refusals"].setdefault(template(outcome.why), {"count": 0, "first_seed": seed})
+        name = named_argument(outcome.why, problem.model)
+        seen = payload["refusals"].setdefault(name, {"count": 0, "first_seed": seed})
         seen["count"] += 1
     payload["warnings"] = dict(Counter(payload["warnings"]) + Counter(set(outcome.warned)))
     payload["seconds"] += outcome.seconds

@@ -35,8 +35,9 @@ MODELS = {
     "surface": SurfaceKernelClassifier(**GIVEN, n_centers=2, centers="random", link="clip"),
 }
 SCALINGS = st.sampled_from(["robust", "standard", None])
-#: Probabilities that a calibrated link makes of scores whose last digits differ, and those of Newton's method.
-SAME = 1e-5
+#: Newton's method and the interior-point method stop with errors of this order. The calibrated link is fitted until its
+#: gradient is below 1e-5, which leaves the second number.
+SAME, SAME_LINK = 1e-5, 1e-4
 
 
 def fitted(model, table: Table, **changes):
@@ -46,7 +47,11 @@ def fitted(model, table: Table, **changes):
 def assert_same(one, other, X_one, X_other=None, columns=slice(None)) -> None:
     """Both models say the same of the same rows; those of the other may look different."""
     there = other.predict_proba(X_one if X_other is None else X_other)[:, columns]
-    np.testing.assert_allclose(there, one.predict_proba(X_one), rtol=0, atol=SAME)
+    np.testing.assert_allclose(there, one.predict_proba(X_one), rtol=0, atol=tolerance(one))
+
+
+def tolerance(model) -> float:
+    return SAME_LINK if isinstance(model, LSPC) and model.link == "auto" else SAME
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -57,7 +62,7 @@ def test_order_of_rows(name, table, scaling, data):
     other = fitted(MODELS[name], Table(*(part[order] for part in table)), scaling=scaling)
     assert_same(one, other, table.X)
     if hasattr(one, "loo_proba_"):
-        np.testing.assert_allclose(other.loo_proba_, one.loo_proba_[order], rtol=0, atol=SAME)
+        np.testing.assert_allclose(other.loo_proba_, one.loo_proba_[order], rtol=0, atol=tolerance(one))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("ivm", "surface")])
@@ -73,10 +78,12 @@ def test_order_of_columns(name, table, scaling, data):
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "ivm"])
 @given(table=tables(), data=st.data())
 def test_names_of_classes(name, table, data):
-    """Other names in another order: the columns follow the names."""
+    """Other names in another order: the columns follow the names. Centres are given: rows of several classes count for
+    the first of these when a subset is spread over the classes."""
     names = np.array(data.draw(st.permutations(["a", "b", "c", "d"][: table.n_classes])))
-    one = fitted(MODELS[name], table)
-    other = fitted(MODELS[name], table._replace(y=names[table.y]))
+    changes = {"centers": table.X[:2]} if name == "surface" else {}
+    one = fitted(MODELS[name], table, **changes)
+    other = fitted(MODELS[name], table._replace(y=names[table.y]), **changes)
     np.testing.assert_array_equal(other.classes_, np.sort(names))
     assert_same(one, other, table.X, columns=np.argsort(np.argsort(names)))
 
@@ -112,8 +119,11 @@ def test_shift(name, table, scaling, move):
     power=st.sampled_from([-1000, -500, -30, 30, 500, 1000]),
 )
 def test_units(name, table, scaling, power):
-    """Powers of two: nothing is rounded. The smallest columns are of 1e-301, the largest of 1e301."""
-    unit = 2.0**power
+    """Powers of two: nothing is rounded. The smallest columns are of 1e-301, the largest of 1e301.
+
+    Rows of weight zero are left out: where a column is constant but for them, nothing says what its unit is.
+    """
+    unit, table = 2.0**power, table.counted
     one = fitted(MODELS[name], table, scaling=scaling)
     other = fitted(MODELS[name], table._replace(X=table.X * unit), scaling=scaling)
     assert_same(one, other, table.X, table.X * unit)
@@ -128,7 +138,7 @@ def test_constant_column(name, table, scaling, value):
 
 
 @pytest.mark.parametrize("name", ["lspc clip", "lspc class", "lspc parameters", "klr", "ivm", "surface"])
-@given(table=tables(), factor=st.sampled_from([2.0**-1000, 1e-10, 3.0, 2.0**1000]))
+@given(table=tables(), factor=st.sampled_from([1e-49, 1e-10, 3.0, 1e49]))
 def test_all_weights_times_a_number(name, table, factor):
     """The ridge goes with the total weight; leave-one-out does not, since a weight of two is two rows."""
     one = fitted(MODELS[name], table)
@@ -149,7 +159,7 @@ def test_rows_that_are_in_every_class_say_nothing(name, table):
     c = table.n_classes
     X, y = np.repeat(table.X, c, axis=0), np.tile(np.arange(c), len(table.y))
     proba = clone(MODELS[name]).fit(X, y).predict_proba(table.X)
-    np.testing.assert_allclose(proba, 1.0 / c, rtol=0, atol=SAME)
+    np.testing.assert_allclose(proba, 1.0 / c, rtol=0, atol=tolerance(MODELS[name]))
 
 
 @pytest.mark.parametrize("name", MODELS)

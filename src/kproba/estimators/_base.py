@@ -185,7 +185,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"random_state={self.random_state!r} is no seed; use None, a whole number from 0 to 2**32 - 1, or a "
+                "RandomState."
+            ) from None
 
     def _scores(self, X) -> np.ndarray:
         """Raw scores Φθ plus the constant, (n, k)."""
