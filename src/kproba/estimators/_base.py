@@ -106,7 +106,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             check_square(X)
         values = X.data if sparse.issparse(X) else X
         if self.scaling is None:
-            check_magnitude(float(np.abs(values).max(initial=0.0)))
+            check_magnitude("X", values, smallest=SMALLEST if reset else 0.0)
         return X
 
     def _read_table(self, X, reset: bool):
@@ -114,7 +114,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         types, least = [np.float64, np.float32], 1 if reset else 0
         refuse_times(X, type(self).__name__)
         try:
-            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all values, which may be inf - inf
+                return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
         except (ValueError, TypeError) as error:
             if (better := self._explained(error, X)) is error:
                 raise
@@ -442,16 +443,22 @@ def given_centers(centers, precomputed: bool, scaling):
     if precomputed:
         return np.asarray(centers)
     points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
-    return points if scaling is None else scaling(points)
+    if scaling is None:
+        check_magnitude("centers", points.data if sparse.issparse(points) else points)
+        return points
+    return scaling(points)
 
 
-def check_magnitude(largest: float) -> None:
-    """Refuse values whose squares are no numbers."""
+def check_magnitude(name: str, values: np.ndarray, smallest: float = 0.0) -> None:
+    """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
+    largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
-        raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
-    if 0.0 < largest < SMALLEST:
         raise ValueError(
-            f"X has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale X."
+            f"{name} has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
+        )
+    if 0.0 < largest < smallest:
+        raise ValueError(
+            f"{name} has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale {name}."
         )
 
 
