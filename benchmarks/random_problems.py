@@ -152,13 +152,13 @@ class Drawing:
             lambda: self.rng.integers(1, 4, n),
             lambda: self.rng.uniform(0, 2, n),
             lambda: 10.0 ** self.rng.uniform(-50, 50, n),
-            lambda: 10.0 ** self.rng.uniform(-300, 300, n),
-            lambda: np.full(n, self.one(1e308, 1e50, 1e-50, 5e-324)),
+            lambda: np.full(n, self.one(1e40, 1e-40)),
+            lambda: self.one(10.0 ** self.rng.uniform(-300, 300, n), np.full(n, self.one(1e308, 5e-324))),
             lambda: np.where(self.rng.random(n) < 0.5, 0.0, 1.0),
-            lambda: np.where(self.rng.random(n) < 0.2, self.one(1e308, 1e40, 1e20, 1e-20, 1e-40, 5e-324), 1.0),
+            lambda: np.where(self.rng.random(n) < 0.2, self.one(1e308, 1e40, 1e20, 1e6, 1e-6, 1e-20, 1e-40, 5e-324), 1.0),
             lambda: np.where(self.rng.random(n) < 0.1, self.one(-1.0, np.nan, np.inf), 1.0),
         )
-        return None if self.chance(0.6) else draw().astype(np.float64)
+        return None if self.chance(0.6) else np.asarray(draw(), dtype=np.float64)
 
     def as_given(self, model, X: np.ndarray, y: np.ndarray, weight, fit: str) -> Problem:
         """The table as one of many types."""
@@ -204,13 +204,18 @@ class Drawing:
         classes = [] if y.ndim == 2 else np.unique(y).tolist()
         shared = {
             "kernel": self.kernel(),
-            "width": self.usual(1.0, "median", "auto", [0.5, 2.0], TimesMedian((0.5, 1.0)), 1e-3, 1e3, 1e-300, 1e300),
+            "width": self.usual(1.0, "median", "auto", [0.5, 2.0], TimesMedian((0.5, 1.0)), self.extreme(), share=0.6),
             "scaling": self.usual("auto", "robust", "standard", None),
             "class_weight": self.usual(
                 None, "balanced", {each: self.one(0.0, 0.5, 2.0) for each in classes}, share=0.8
             ),
+            "n_jobs": self.usual(1, None, 2, share=0.9),
+            "random_state": self.seed,
         }
         return shared | getattr(self, f"_{kind.__name__.lower()}")(X, classes)
+
+    def extreme(self) -> float:
+        return self.one(1e-3, 1e3, 1e-12, 1e12, 1e-100, 1e100, 1e-300, 1e300)
 
     def kernel(self):
         names = ("laplacian", "matern12", "matern32", "matern52", "linear", "polynomial", "precomputed", "chi2")
@@ -218,7 +223,7 @@ class Drawing:
         return self.usual("gaussian", *names, *others, share=0.4)
 
     def ridge(self, word: str):
-        return self.usual(1e-2, word, 1.0, 1e-6, 1e-12, 1e-300, 1e300, [1e-4, 1e-1], 0.1, share=0.4)
+        return self.usual(1e-2, word, 1.0, 1e-6, [1e-4, 1e-1], 0.1, self.extreme(), share=0.4)
 
     def centers(self, X: np.ndarray):
         some = X[self.rng.integers(0, len(X), int(self.rng.integers(1, 6)))]

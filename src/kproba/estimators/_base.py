@@ -35,6 +35,8 @@ from ..wording import did_you_mean
 
 #: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
 LARGEST, SMALLEST = 1e150, 1e-150
+#: Times the weight of all rows, a larger ridge may be no number.
+LARGEST_RIDGE = 1e100
 #: Rows of about this size are scaled and scored at a time.
 PREDICT_BYTES = 64 << 20
 #: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
@@ -339,8 +341,8 @@ def scaled_rows(rows: Rows, scaling) -> Rows:
     return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
 
 
-def check_positive(name: str, value, words) -> None:
-    """A positive number, a non-empty sequence of them, or one of the words."""
+def check_positive(name: str, value, words, largest: float = np.inf) -> None:
+    """A positive number of at most ``largest``, a non-empty sequence of them, or one of the words."""
     allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
     if isinstance(value, str):
         if value not in words:
@@ -357,6 +359,8 @@ def check_positive(name: str, value, words) -> None:
         or not (np.isfinite(numbers) & (numbers > 0)).all()
     ):
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
+    if numbers.max() > largest:
+        raise ValueError(f"{name}={value!r} is more than {largest:g}, beyond which products overflow; {allowed}")
 
 
 def is_source(X) -> bool:
