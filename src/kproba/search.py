@@ -289,7 +289,7 @@ class PosedAnew:
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without some rows, with the scores of these."""
-        problem = self.pose(self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)), self.kernel)
+        problem = self.pose(self.rows.without(inside), self.kernel)
         for solution in problem.path(ridges, loo=False):
             scores = problem.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
             yield solution._replace(held_out=scores)
