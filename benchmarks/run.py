@@ -16,6 +16,7 @@ MODULES = {
     "fit_floor": "fit_floor",
     "predict_floor": "predict_floor",
     "memory": "memory",
+    "random_problems": "random_problems",
     "onnx_graphs": "onnx_graphs",
     "klr_loo": "klr_loo",
     "klr_letter": "klr_letter",
