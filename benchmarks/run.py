@@ -17,6 +17,7 @@ MODULES = {
     "predict_floor": "predict_floor",
     "oversubscription": "oversubscription",
     "memory": "memory",
+    "random_problems": "random_problems",
     "onnx_graphs": "onnx_graphs",
     "klr_loo": "klr_loo",
     "klr_letter": "klr_letter",

@@ -136,6 +136,14 @@ def memory(payload: dict) -> str:
     return markdown(["fit", "centres b", "rows", "peak, MiB", "in 8b² bytes", "over the allowance"], rows)
 
 
+def random_problems(payload: dict) -> str:
+    """One row an estimator, and what became of its problems."""
+    rows = [[name, *(f"{kinds[kind]:,}" for kind in kinds)] for name, kinds in payload["outcomes"].items()]
+    total = [sum(kinds[kind] for kinds in payload["outcomes"].values()) for kind in ("fitted", "refused", "failed")]
+    rows.append([f"**all {payload['done']:,}**", *(f"**{number:,}**" for number in total)])
+    return markdown(["", "answered", "refused with the argument named", "failed"], rows)
+
+
 def onnx_graphs(payload: dict) -> str:
     rows = []
     for name, cell in payload["cells"].items():
@@ -707,6 +715,7 @@ TABLES = (
     fit_floor,
     predict_floor,
     memory,
+    random_problems,
     onnx_graphs,
     centers,
     klr_letter,

@@ -37,6 +37,8 @@ from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
 
 #: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
 LARGEST, SMALLEST = 1e150, 1e-150
+#: Times the weight of all rows, a larger ridge may be no number.
+LARGEST_RIDGE = 1e100
 #: Rows of about this size are scaled and scored at a time.
 PREDICT_BYTES = 64 << 20
 #: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
@@ -139,7 +141,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             check_square(X)
         values = X.data if sparse.issparse(X) else X
         if self.scaling is None:
-            check_magnitude(float(np.abs(values).max(initial=0.0)))
+            check_magnitude("X", values, smallest=SMALLEST if reset else 0.0)
         return X
 
     def _read_table(self, X, reset: bool):
@@ -147,7 +149,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         types, least = [np.float64, np.float32], 1 if reset else 0
         refuse_times(X, type(self).__name__)
         try:
-            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all values, which may be inf - inf
+                return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
         except (ValueError, TypeError) as error:
             if (better := self._explained(error, X)) is error:
                 raise
@@ -219,7 +222,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"random_state={self.random_state!r} is no seed; use None, a whole number from 0 to 2**32 - 1, or a "
+                "RandomState."
+            ) from None
 
     def _scores(self, X) -> np.ndarray:
         """Raw scores Φθ plus the constant, (n, k)."""
@@ -402,8 +411,8 @@ def scaled_rows(rows: Rows, scaling) -> Rows:
     return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
 
 
-def check_positive(name: str, value, words) -> None:
-    """A positive number, a non-empty sequence of them, or one of the words."""
+def check_positive(name: str, value, words, largest: float = np.inf) -> None:
+    """A positive number of at most ``largest``, a non-empty sequence of them, or one of the words."""
     allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
     if isinstance(value, str):
         if value not in words:
@@ -420,6 +429,8 @@ def check_positive(name: str, value, words) -> None:
         or not (np.isfinite(numbers) & (numbers > 0)).all()
     ):
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
+    if numbers.max() > largest:
+        raise ValueError(f"{name}={value!r} is more than {largest:g}, beyond which products overflow; {allowed}")
 
 
 def is_source(X) -> bool:
@@ -515,16 +526,22 @@ def given_centers(centers, precomputed: bool, scaling):
     if precomputed:
         return np.asarray(centers)
     points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
-    return points if scaling is None else scaling(points)
+    if scaling is None:
+        check_magnitude("centers", points.data if sparse.issparse(points) else points)
+        return points
+    return scaling(points)
 
 
-def check_magnitude(largest: float) -> None:
-    """Refuse values whose squares are no numbers."""
+def check_magnitude(name: str, values: np.ndarray, smallest: float = 0.0) -> None:
+    """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
+    largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
-        raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
-    if 0.0 < largest < SMALLEST:
         raise ValueError(
-            f"X has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale X."
+            f"{name} has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
+        )
+    if 0.0 < largest < smallest:
+        raise ValueError(
+            f"{name} has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale {name}."
         )
 
 

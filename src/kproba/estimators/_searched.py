@@ -21,6 +21,7 @@ from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
 from ..wording import did_you_mean
 from ._base import (
+    LARGEST_RIDGE,
     check_choice,
     check_given_centers,
     check_positive,
@@ -278,7 +279,7 @@ class SearchedClassifier(StreamedClassifier):
     def _check_parameters(self) -> list[Kernel]:
         kernels = super()._check_parameters()
         check_choice("solver", self.solver, self._solvers)
-        check_positive("ridge", self.ridge, words=("auto",))
+        check_positive("ridge", self.ridge, words=("auto",), largest=LARGEST_RIDGE)
         _check_center_mode(self.centers)
         return kernels
 

@@ -110,6 +110,8 @@ class StreamedClassifier(SourceClassifier):
         self.device_ = device
         partial.take(source)
         rows = partial.look.rows(self.classes_, self.class_weight)[0]
+        if not len(rows):
+            raise ValueError(f"class_weight={self.class_weight!r} leaves no row of a positive weight to begin with.")
         if first:
             self._fit_rows(rows, partial.look.seed, partial.look.n_rows, partial)
         else:

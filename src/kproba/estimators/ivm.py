@@ -50,7 +50,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ._base import check_choice, check_count, check_fraction, check_positive, scaled_rows
+from ._base import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive, scaled_rows
 from ._searched import UNIT_ROWS
 from ._sources import SourceClassifier
 
@@ -477,7 +477,7 @@ class ImportVectorMachine(SourceClassifier):
         check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
         if not isinstance(self.width, TimesMedian):
             check_positive("width", self.width, words=("auto", "median"))
-        check_positive("ridge", self.ridge, words=("path",))
+        check_positive("ridge", self.ridge, words=("path",), largest=LARGEST_RIDGE)
         check_fraction("tol", self.tol)
         check_fraction("tuning_fraction", self.tuning_fraction)
         check_count("lookback", self.lookback)
