@@ -20,6 +20,7 @@ MODULES = {
     "random_problems": "random_problems",
     "onnx_graphs": "onnx_graphs",
     "klr_loo": "klr_loo",
+    "loo_trust": "loo_trust",
     "klr_letter": "klr_letter",
     "ivm_search": "ivm_search",
     "ivm_svc": "ivm_svc",

@@ -237,6 +237,23 @@ def klr_loo(payload: dict) -> str:
     return markdown(header, rows)
 
 
+def loo_trust(payload: dict) -> str:
+    rows = []
+    for name, found in payload["summary"].items():
+        differences = [f"{found['largest']:.2f}", f"{found['mean']:.4f}"]
+        judged = [found["loo"], found["new"], found["worst_ratio"]]
+        rows.append([f"`{name}`", *differences, *("" if value is None else f"{value:.3f}" for value in judged)])
+    header = [
+        "",
+        "`loo_proba_` off refits, most",
+        "mean",
+        "log-loss of `loo_proba_`",
+        "of new rows",
+        "new over `loo_proba_`, worst table",
+    ]
+    return markdown(header, rows)
+
+
 def ivm_svc(payload: dict) -> str:
     names = {
         "kproba": "**ImportVectorMachine()**",
@@ -720,6 +737,7 @@ TABLES = (
     centers,
     klr_letter,
     klr_loo,
+    loo_trust,
     ivm_svc,
     ivm_search,
 )
