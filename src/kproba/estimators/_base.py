@@ -532,7 +532,7 @@ def given_centers(centers, precomputed: bool, scaling):
     return scaling(points)
 
 
-def check_magnitude(name: str, values: np.ndarray, smallest: float = 0.0) -> None:
+def check_magnitude(name: str, values: Any, smallest: float = 0.0) -> None:
     """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
