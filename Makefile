@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test check torch fuzz browser docs format bench experiments tables wheel clean
+.PHONY: help demo test thorough numerical check torch fuzz browser docs format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -18,6 +18,9 @@ demo: $(STAMP)plot ## fit LSPC beside a calibrated SVC on digits, print the tabl
 
 test: $(STAMP)test ## the whole test suite, docstring examples and README included
 	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md' -n 2 --dist worksteal
+
+thorough: $(STAMP)test ## many more random tables against the textbook versions than the suite takes, new ones every time
+	KPROBA_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/test_differential.py tests/test_metamorphic.py -n 2
 
 check: $(STAMP)dev ## format, lint and types
 	$(BIN)/ruff format --check .
