@@ -1,7 +1,7 @@
 """Measure a model that was kept on rows whose classes are known.
 
 Prints error, log-loss, Brier score and calibration error with 90 % intervals, beside those of the class shares alone.
-Rows that the model was fitted on are judged by leave-one-out.
+Rows that the model was fitted on are judged by leave-one-out, which chose the model and is optimistic: keep others.
 
 examples:
   kproba evaluate test.csv --model income.kproba

@@ -182,7 +182,7 @@ def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dic
 
 
 def _left_out(classifier, y, weight) -> dict:
-    """How the model does on rows that it did not see: leave-one-out."""
+    """What leave-one-out says, which chose the model: optimistic where there are few rows."""
     proba = getattr(classifier, "loo_proba_", None)
     if proba is None:
         return {}
@@ -210,5 +210,6 @@ def _summary(args, facts: dict) -> str:
     ]
     if "leave_one_out" in facts:
         found = facts["leave_one_out"]
-        lines.append(f"leave-one-out: error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}")
+        told = f"error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}"
+        lines.append(f"leave-one-out: {told} (optimistic: it chose the model)")
     return "\n".join([*lines, f"wrote {facts['model']} ({facts['bytes'] / 1024:,.0f} kB)"])

@@ -5,7 +5,7 @@ How good the probabilities are, where they are wrong, which rows are doubtful, a
 examples:
   kproba report test.csv --model income.kproba --out report.html
   kproba report test.csv --model income.kproba --train people.csv      (with a logistic regression beside it)
-  kproba report people.csv --model income.kproba      (the training table itself: judged by leave-one-out)
+  kproba report people.csv --model income.kproba      (the training table itself: by leave-one-out, optimistic)
 """
 
 from __future__ import annotations
@@ -83,5 +83,5 @@ def labelled(model: _models.TableModel, path: str, args, as_training: bool = Fal
     on = HELD_OUT
     if not as_training and target == model.target and model.saw(table):
         on = LEAVE_ONE_OUT
-        _text.remark(args, f"{path}: the model was fitted on these rows, so that leave-one-out stands for predictions")
+        _text.remark(args, f"{path}: the model was fitted on these rows: figures are by leave-one-out, which is optimistic")
     return Judged(rows if _frames.is_large(table) else rows.whole(), rows.labels(), on)

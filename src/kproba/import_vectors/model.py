@@ -301,7 +301,7 @@ def lower_factor(H: np.ndarray) -> np.ndarray:
 
     Where rows have weights of many sizes, the curvature along the constants may be all rounding.
     """
-    level = _EPS * float(np.diagonal(H).max())
+    level = _EPS * float(np.diagonal(H).max(initial=0.0))
     while True:
         lower, info = linalg.lapack.dpotrf(H, lower=1, clean=1)
         if info == 0:

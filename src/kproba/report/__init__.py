@@ -30,7 +30,8 @@ def write_report(
     path : str or Path, default="report.html"
         The file is there when it is complete, and not before.
     on : {"held-out", "leave-one-out"}, default="held-out"
-        ``"leave-one-out"`` judges by ``loo_proba_``, what the model says of each training row without that row.
+        ``"leave-one-out"`` judges by ``loo_proba_``, what the model says of each training row without that row; it
+        chose the parameters, so it is optimistic.
     X_train, y_train : the training rows, optional
         With them a logistic regression and the class shares of the training rows stand beside the model.
     names : sequence of str, optional

@@ -408,7 +408,7 @@ def _notes(model, on: str) -> list[str]:
     else:
         notes = [
             "All figures are of the training rows: each row is judged by the model without that row (leave-one-out). "
-            "The same scores chose the parameters and calibrated: on a hundred rows or so they are a little optimistic."
+            "The same scores chose the parameters, so they are optimistic, particularly below about a thousand rows."
         ]
         if type(final).__name__ in APPROXIMATE:
             notes.append(f"Leave-one-out of {type(final).__name__} is an approximation.")
