@@ -113,6 +113,20 @@ def predict_floor(payload: dict) -> str:
     return markdown(["predict_proba", "rows a second", "bare products", "time over theirs"], rows)
 
 
+def oversubscription(payload: dict) -> str:
+    """Seconds by the threads of an estimator, beside those of joblib and by itself."""
+    folds, rows, cells = payload["folds"], f"{payload['rows']:,}", payload["cells"]
+    names = {
+        "loky": f"cross-validation by {folds} folds, worker processes",
+        "threading": "the same, worker threads",
+        "fit": "one fit that chooses everything",
+        "large fit": f"one fit of {rows} rows, all given",
+    }
+    columns = list(next(iter(cells.values())))
+    texts = [[text, *(f"{cells[key][column]:.2f}" for column in columns)] for key, text in names.items()]
+    return markdown(["seconds", *(f"`{column}`" for column in columns)], texts)
+
+
 def memory(payload: dict) -> str:
     rows = []
     for key, cell in payload["cells"].items():
@@ -120,6 +134,14 @@ def memory(payload: dict) -> str:
         units = [f"{cell['in_b_squared_8']:.2f}", f"{cell['over_allowance']:.2f}"]
         rows.append([mode, f"{int(b):,}", f"{int(n):,}", f"{cell['extra_bytes'] / 2**20:,.0f}", *units])
     return markdown(["fit", "centres b", "rows", "peak, MiB", "in 8b² bytes", "over the allowance"], rows)
+
+
+def random_problems(payload: dict) -> str:
+    """One row an estimator, and what became of its problems."""
+    rows = [[name, *(f"{kinds[kind]:,}" for kind in kinds)] for name, kinds in payload["outcomes"].items()]
+    total = [sum(kinds[kind] for kinds in payload["outcomes"].values()) for kind in ("fitted", "refused", "failed")]
+    rows.append([f"**all {payload['done']:,}**", *(f"**{number:,}**" for number in total)])
+    return markdown(["", "answered", "refused with the argument named", "failed"], rows)
 
 
 def onnx_graphs(payload: dict) -> str:
@@ -678,6 +700,7 @@ def reject_simulated(payload: dict) -> str:
 
 
 TABLES = (
+    oversubscription,
     command,
     first_minutes,
     reject,
@@ -709,6 +732,7 @@ TABLES = (
     fit_floor,
     predict_floor,
     memory,
+    random_problems,
     onnx_graphs,
     centers,
     klr_letter,

@@ -81,8 +81,9 @@ def refuse_overflow(rows: Rows, kernels: Sequence[Kernel], width, seed: int) -> 
     if isinstance(rows.X, Items) or not all(isinstance(kernel, Linear | Polynomial) for kernel in kernels):
         return
     widths = TimesMedian() if isinstance(width, str) else width
-    squares = rows.X.multiply(rows.X).sum(axis=1) if sparse.issparse(rows.X) else np.square(rows.X).sum(axis=1)
-    far = rows.X[[int(np.argmax(squares))]]
+    X: Any = rows.X
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.square(X).sum(axis=1)
+    far = X[[int(np.argmax(squares))]]
     for kernel in width_candidates(kernels, widths, rows, seed):
         with np.errstate(over="ignore"):
             largest = float(np.abs(kernel(far, far)).max())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
@@ -17,12 +18,14 @@ from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
 from ..data.look import Look, Looking, sample_size
+from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
 from ..devices.device import choose as choose_device
 from ..devices.device import is_tensor, to_numpy
 from ..progress import RowProgress
 from ..sweep import sweep_source
+from ..typing import Inputs, PathLike, Targets
 from ._base import KernelClassifier, check_lengths
 
 
@@ -32,7 +35,15 @@ class SourceClassifier(KernelClassifier):
     A subclass says how a fit goes on from checked inputs (``_fit_arrays``), and from a sample (``_fit_rows``).
     """
 
-    def fit(self, X, y=None, sample_weight=None, *, classes=None, checkpoint=None):
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -54,7 +65,7 @@ class SourceClassifier(KernelClassifier):
         self
         """
         self._check_parameters()
-        self._forget("_partial", "loo_scores_", "loo_proba_")
+        self._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_")
         self.device_ = choose_device(self.device, X)
         y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         source = self._source_of(X, y, sample_weight)
@@ -137,7 +148,7 @@ class SourceClassifier(KernelClassifier):
         check_lengths(X, labels)
         return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
 
-    def _fit_source(self, source: Source, classes, checkpoint):
+    def _fit_source(self, source: Source, classes, checkpoint) -> Self:
         """Look at all rows once, decide by a sample, sum up all rows, solve."""
         self._refuse_for_source()
         self.n_features_in_ = source.n_features
@@ -147,7 +158,8 @@ class SourceClassifier(KernelClassifier):
             raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
         saved = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._seed() if saved is None else saved.seed(self._seed())
-        look = self._look(source, seed)
+        record = PassRecord(inputs=saved is not None or not source.is_in_memory)
+        look = self._look(source, seed, record)
         look.classes(classes)  # refuses what has none
         if look.has_all and classes is None:
             X, y, weight = look.everything()
@@ -159,17 +171,18 @@ class SourceClassifier(KernelClassifier):
             self.classes_ = look.classes(classes)
             rows, factors = look.rows(self.classes_, self.class_weight)
             weights = np.array([look.label_weight.get(label, 0.0) for label in self.classes_.tolist()])
-            title, total = type(self).__name__, float(factors @ weights)
-            everything = AllRows(source, look.n_rows, total, self.classes_, factors, saved, title, self.verbose)
+            options = {"saved": saved, "record": record, "title": type(self).__name__, "verbose": self.verbose}
+            everything = AllRows(source, look.n_rows, float(factors @ weights), self.classes_, factors, **options)
             self._fit_rows(rows, seed, look.n_rows, everything)
+            self._is_summed_up = True
         if saved is not None:
             saved.finish()
         return self
 
-    def _look(self, source: Source, seed: int) -> Look:
+    def _look(self, source: Source, seed: int, record: PassRecord) -> Look:
         looking = Looking(self._sample_size(source.n_features), seed, self.device_)
         with RowProgress(self.verbose, source.n_rows, f"{type(self).__name__}: look") as progress:
-            look = sweep_source(source, looking, progress=progress)
+            look = sweep_source(source, looking, progress=progress, record=record)
         if not look.n_rows:
             raise ValueError(f"{source.name} has no rows.")
         return look

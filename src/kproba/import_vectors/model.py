@@ -301,7 +301,9 @@ def lower_factor(H: np.ndarray) -> np.ndarray:
 
     Where rows have weights of many sizes, the curvature along the constants may be all rounding.
     """
-    level = _EPS * float(np.diagonal(H).max(initial=0.0))
+    if not len(H):
+        return H
+    level = _EPS * float(np.diagonal(H).max())
     while True:
         lower, info = linalg.lapack.dpotrf(H, lower=1, clean=1)
         if info == 0:

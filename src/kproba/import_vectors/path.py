@@ -152,7 +152,7 @@ def follow(
         )
         if progress:
             progress.step(f"{len(model.chosen)} points")
-        if may_stop and _has_stalled([point.tuning_log_loss for point in points]):
+        if may_stop and tuning and _has_stalled([point.tuning_log_loss for point in points]):
             if _has_learnt(model):
                 break
             hopes = _all_would_learn(task, pool, ridges, tuning) if hopes is None else hopes

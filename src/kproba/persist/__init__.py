@@ -16,6 +16,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, ModelFileWarning
+from ..io import check_output
 from . import archive
 from .audit import check, check_model
 from .graph import REFUSAL, Decoder, Encoder
@@ -60,6 +61,7 @@ def save(model: BaseEstimator, path: str | os.PathLike) -> None:
     """
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"{REFUSAL}: it is a {type(model).__name__}, no estimator.")
+    check_output(path)
     encoder = Encoder()
     try:
         root = encoder.value(model)
@@ -87,7 +89,8 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a model that :func:`save` wrote.
 
     No code comes from the file: it names classes of an explicit list, which are filled with numbers and text and then
-    checked. What the model says is still what its author wanted it to say.
+    checked, so that a model which loads also predicts. Time and memory are at most proportional to the size of the
+    file. What the model says is still what its author wanted it to say.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def conjugate_gradients(
         near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
         share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
     gained, left = 0.0, 1.0
-    for n_products in range(1, MOST_PRODUCTS + 1):  # noqa: B007
+    for n_products in range(1, MOST_PRODUCTS + 1):
         image = objective.turned_product(point, factor, along)
         bend = float(np.vdot(along, image))
         if bend <= 0.0:  # rounding: there is nothing left to gain in this direction
