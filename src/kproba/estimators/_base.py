@@ -243,7 +243,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return placed(self.basis_, device).scores(scaled, self.coef_).astype(np.float64) + self.intercept_
+        return placed(self._basis_here, device).scores(scaled, self.coef_).astype(np.float64) + self.intercept_
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""
