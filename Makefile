@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test thorough check torch browser docs format bench experiments tables wheel clean
+.PHONY: help demo test thorough numerical check torch fuzz browser docs format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -30,6 +30,9 @@ check: $(STAMP)dev ## format, lint and types
 torch: $(STAMP)test ## the tests of tensors with PyTorch, on the CPU
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pytest tests/test_devices.py
+
+fuzz: $(STAMP)fuzz ## load a million mutated model files, guided by coverage: about an hour on one core
+	$(BIN)/python scripts/fuzz_model_files.py --runs 1000000 --keep out/fuzz
 
 browser: $(STAMP)test ## install Chromium if need be, and run the tests of the report in it
 	scripts/install_chromium.sh

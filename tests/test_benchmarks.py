@@ -45,6 +45,7 @@ MODULES = (
     "predict_floor",
     "memory",
     "onnx_graphs",
+    "oversubscription",
     "centers",
     "run",
     "tables",
@@ -188,6 +189,7 @@ SMALL_RUNS = {
     "onnx_graphs": ["--sets", "iris", "pima", "--repeats", "1"],
     "klr_letter": ["--rows", "150", "--centers", "40", "--repeats", "1"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
+    "loo_trust": ["--refit-rows", "15", "--train", "25", "--splits", "1", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
     "ivm_svc": ["--sets", "pima", "--rows", "150", "--repeats", "1"],
     "surface_floor": ["--rows", "3000", "--repeats", "1"],
@@ -432,3 +434,14 @@ def test_table_of_images():
     found = {"tags": ["sky"], "auc_percent": {"sky": cells}, "methods": methods, "tag_by_tag_seconds": alone}
     text = tables.images_2011({"repeats": 2, "datasets": {"ml_tiny": found}})
     assert "| tiny: sky | **80.0 (1.0)** | 70.0 (1.0) |" in text and "| 60 | 60 |" in text
+
+
+def test_oversubscription(tmp_path, monkeypatch):
+    """On few rows, by threads alone: processes take seconds to start."""
+    module = import_module("benchmarks.oversubscription")
+    monkeypatch.setattr(module, "BACKENDS", ("threading",))
+    monkeypatch.setattr(module, "load_breast_cancer", lambda **_: (np.eye(40, 2), np.arange(40) % 2))
+    module.main(["--out", str(tmp_path), "--repeats", "1", "--rows", "50"])
+    found = results.read("oversubscription", tmp_path)
+    found["cells"] = {"loky": found["cells"]["threading"], **found["cells"]}
+    assert "| one fit of 50 rows, all given |" in tables.oversubscription(found) and found["stamp"]["cores"] >= 1
