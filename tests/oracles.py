@@ -405,7 +405,7 @@ def robust_scaling(X, weight, X_new):
 
 def standard_scaling(X, weight, X_new):
     """Mean zero and variance one, in long doubles; a constant column becomes zero."""
-    share, constant = (weight / weight.sum()).astype(np.longdouble), (X == X[:1]).all(axis=0)
+    share, constant = (weight / weight.sum()).astype(np.longdouble), (X[:1] == X).all(axis=0)
     mean = np.where(constant, X[0], share @ X.astype(np.longdouble))
     deviation = np.sqrt(share @ np.square(X - mean))
     return ((X_new - mean) / np.where(constant, 1.0, deviation)).astype(float)
