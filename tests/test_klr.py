@@ -316,3 +316,12 @@ class TestAround:
 
 def log_loss(scores, y):
     return float(np.mean(logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]))
+
+
+@pytest.mark.filterwarnings("ignore::kproba.FewRowsWarning")
+def test_a_start_that_is_the_optimum_takes_one_step():
+    """Its gradient is a rounding error along the constant that all classes share, where the Hessian is zero."""
+    model = KernelLogisticRegression(kernel="laplacian", width=1.5, ridge=1e-2, tol=1e-8, centers="class")
+    model.fit(np.full((3, 1), -1.8125), [0, 1, 2])
+    assert model.n_iter_ == 1
+    np.testing.assert_allclose(model.predict_proba([[0.0]]), 1 / 3, rtol=0, atol=1e-12)
