@@ -18,6 +18,11 @@ def test_scores():
     np.testing.assert_allclose(_scores(PROBA, "aps", None), [[0.5, 0.8, 1.0], [1.0, 0.9, 0.7], [0.75, 1.0, 0.5]])
 
 
+def test_equally_probable_labels_come_in_their_order():
+    found = _scores(np.full((1, 50), 0.02), "aps", None)
+    np.testing.assert_allclose(found[0], 0.02 * np.arange(1, 51))
+
+
 def test_random_shares_are_one_a_row():
     shares = np.random.RandomState(3).uniform(size=(3, 1))
     found = _scores(PROBA, "aps", np.random.RandomState(3))
@@ -37,6 +42,8 @@ def test_quantile_of_whole_numbers_but_for_rounding():
     assert _quantile(own, 0.7 + 1e-12) == 7.0  # 10 · 0.7 is 7, not 8
     assert _quantile(own, 0.7 + 1e-9) == 8.0
     assert _quantile(np.empty(0), 0.5) == np.inf
+    many = np.random.default_rng(0).permutation(1000.0 + np.arange(999))
+    assert [_quantile(many, share) for share in (0.1, 0.5, 0.9)] == [1099.0, 1499.0, 1899.0]
 
 
 KNOWN = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
@@ -124,6 +131,14 @@ def test_few_rows_of_some_classes_warn():
     assert [str(w.message) for w in caught] == [f"{takes} the label of one class {ends}"]
 
 
+def test_few_rows_of_two_classes_warn():
+    with pytest.warns(FewRowsWarning) as caught:
+        conformal_sets(KNOWN, [0, 0, 1, 1], NEW, 0.75, by_class=True)
+    assert str(caught[0].message).startswith(
+        "coverage=0.75 takes 3 calibration rows of every class, and there are 2: the labels of 2 classes will be"
+    )
+
+
 def test_codes_of_labels_in_any_order():
     assert label_codes(["b", "a", "c"], np.array(["c", "a", "b"])).tolist() == [2, 1, 0]
     assert label_codes([3, 1], np.array([1, 2, 3])).tolist() == [2, 0]
@@ -166,6 +181,9 @@ def test_arrays_are_checked_by_name():
     assert conformal_sets(PROBA, [0, 1, 2], PROBA[:0], 0.5).shape == (0, 3)
     one = conformal_sets(PROBA[:1], [1], PROBA, 0.5, labels=[0, 1, 2], allow_empty=True)
     np.testing.assert_array_equal(one, PROBA >= 0.3)
+    half = np.array([[0.1, 0.9], [0.1, 0.9]], dtype=np.float16)
+    same = conformal_sets(half, [0, 1], half.astype(float), 0.6, allow_empty=True)
+    np.testing.assert_array_equal(same, np.ones((2, 2), bool))  # 1 − p is not rounded to half precision
     integers = conformal_sets([[1, 0], [0, 1]], [0, 1], [[1, 0]], 0.5)
     np.testing.assert_array_equal(integers, [[True, False]])
 

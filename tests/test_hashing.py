@@ -81,6 +81,7 @@ class Tensor(np.ndarray):
         return self
 
     def to(self, dtype):
+        assert dtype is not None
         return self.astype(dtype)
 
     def sum(self, dim):
@@ -89,7 +90,12 @@ class Tensor(np.ndarray):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_keys_in_the_signed_integers_of_torch(dtype):
-    device = SimpleNamespace(library="torch", put=lambda x: x, get=np.asarray, xp=np)
+
+    def get(keys):
+        assert keys.shape == (len(X),), "rows stay on the device"
+        return np.asarray(keys)
+
+    device = SimpleNamespace(library="torch", put=lambda x: x, get=get, xp=np)
     values = X.astype(dtype)
     found = hashing._tensor_row_keys(device, values.view(Tensor))
     assert found.dtype == np.uint64
@@ -151,7 +157,8 @@ def test_differences_do_not_cancel():
 def test_items_compare_themselves():
     items = Items(["a", "b", "a"])
     assert equal_rows(items, np.array([0, 0]), items, np.array([2, 1])).tolist() == [True, False]
-    assert len(stacked(items, Items(["c"]))) == 4
+    both = stacked(items, Items(["c"]))
+    assert isinstance(both, Items) and len(both) == 4
     np.testing.assert_array_equal(row_keys(items), items.row_keys())
 
 

@@ -65,15 +65,15 @@ def test_sums_and_differences():
     assert a.H is H
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_what_is_left_of_equal_sums_is_zero(sign):
+@pytest.mark.parametrize("scale", [1.0, -1.0, 8.0, 0.25])
+def test_what_is_left_of_equal_sums_is_zero(scale):
     """Up to 16 units in the last place of the whole are noise."""
-    eps = np.finfo(float).eps
-    whole = sign * np.ones((1, 3))
-    part = sign * np.array([[1.0, 1.0 - 16 * eps, 1.0 - 16.5 * eps]])
+    eps = 2.0**-52
+    whole = scale * np.ones((1, 3))
+    part = scale * np.array([[1.0, 1.0 - 16 * eps, 1.0 - 16.5 * eps]])
     H, n = np.zeros((1, 1)), 5.0
     rest = Moments(H, whole, whole[0], n) - Moments(H, part, part[0], 3.0)
-    np.testing.assert_array_equal(rest.h, sign * np.array([[0.0, 0.0, 16.5 * eps]]))
+    np.testing.assert_array_equal(rest.h, scale * np.array([[0.0, 0.0, 16.5 * eps]]))
     np.testing.assert_array_equal(rest.totals, rest.h[0])
     assert rest.n == 2.0
     rest = Moments(whole.T, whole, whole[0], n) - Moments(part.T, part, part[0], 3.0)

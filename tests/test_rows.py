@@ -64,6 +64,14 @@ def test_groups_of_missing_tags():
     assert rows.mean_over_tags(values) == pytest.approx((weight * values).sum() / weight.sum())
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_means_of_float32_are_taken_in_float64(missing):
+    tags = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, NAN if missing else 1.0]])
+    rows = Rows.of(X[:2], tags, np.ones(2), 3)
+    values = np.array([[1.0, 2.0**-30, 0.0], [0.0, 0.0, 0.0]], dtype=np.float32)
+    assert rows.mean_over_tags(values) == pytest.approx((1 + 2.0**-30) / (5 if missing else 6), rel=1e-15)
+
+
 def test_tags_that_are_missing_together_share_a_group():
     tags = TAGS[:, [2, 0, 0, 1, 2]].copy()
     assert Rows.of(X[:4], tags, np.ones(4), 5).group.tolist() == [0, 1, 1, 2, 0]
@@ -173,8 +181,9 @@ class TestMerging:
     @pytest.mark.parametrize(
         "labels", [np.array([0, 1, 0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, NAN]])], ids=["classes", "tags"]
     )
-    def test_rows_that_are_all_different_are_kept_as_they_are(self, labels):
-        rows = Rows.of(X[1:4], labels, np.ones(3), 2)
+    @pytest.mark.parametrize("step", [1, -1])
+    def test_rows_that_are_all_different_are_kept_as_they_are(self, labels, step):
+        rows = Rows.of(X[1:4][::step], labels, np.ones(3), 2)
         merged, place = rows.merged()
         assert merged is rows and place.tolist() == [0, 1, 2]
         merged, place = rows.merged(by_key=True)
@@ -190,6 +199,19 @@ class TestMerging:
         assert merged is not rows
         np.testing.assert_array_equal(merged.labels[place], rows.labels)
         np.testing.assert_array_equal(merged.weight[place], rows.weight)
+
+    def test_every_pair_of_inputs_and_label_is_told_apart(self):
+        inputs, labels = np.repeat(np.arange(6.0), 4)[:, None], np.tile([0, 1, 0, 1], 6)
+        merged, place = Rows.of(inputs, labels, np.ones(24), 2).merged()
+        assert len(merged) == 12 and (merged.weight == 2.0).all()
+        np.testing.assert_array_equal(merged.X[place], inputs)
+        np.testing.assert_array_equal(merged.labels[place], labels)
+
+    def test_equal_inputs_come_in_the_order_of_their_labels(self):
+        """Whatever the order in which they were given."""
+        labels = np.random.default_rng(0).permutation(50)
+        merged, _ = Rows.of(np.ones((50, 1)), labels, np.ones(50), 50).merged(by_key=True)
+        np.testing.assert_array_equal(merged.labels, np.arange(50))
 
     def test_tags_are_compared_too(self):
         tags = np.array([[1.0, NAN], [0.0, 1.0], [1.0, NAN], [1.0, 1.0], [1.0, 0.0]])
