@@ -94,3 +94,15 @@ def test_folds_of_the_2010_recipe_hold_out_centres():
     X, y = rng.normal(size=(150, 6)), rng.integers(0, 3, 150)
     clf = recipes.lspc_2010(**NOISE).fit(X, y)
     assert clf.search_results_["loss"].min() > 2 / 3 - 0.01
+
+
+@pytest.mark.parametrize("options", [{}, {"selection": "cv", "folds": 2}], ids=["loo", "cv"])
+@pytest.mark.parametrize("centers", ["class", ("class", 1)])
+@pytest.mark.parametrize("classifier", [LSPC, KernelLogisticRegression])
+def test_folds_that_leave_nothing(classifier, centers, options):
+    """Copies of one row share a fold, and a fold may have all the centres."""
+    for X in (np.zeros((6, 1)), np.array([[0.0], [0.0], [1.0], [1.0], [2.0], [2.0]])):
+        y = np.array([0, 1] * 3)
+        clf = classifier(centers=centers, kernel="gaussian", width=1.0, ridge=(0.1, 1.0), loo=True, **options)
+        np.testing.assert_allclose(clf.fit(X, y).predict_proba(X), 0.5, atol=1e-6)
+        assert np.isfinite(clf.loo_proba_).all()

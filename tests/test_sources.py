@@ -12,8 +12,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from kproba.data.files import ProbabilityWriter, open_rows
+from kproba.data.files import open_rows
 from kproba.data.sources import ArraySource, Chunk, ahead, as_source, check_chunk
+from kproba.data.writers import ProbabilityWriter
 
 RNG = np.random.default_rng(0)
 N, D = 1000, 3

@@ -5,8 +5,10 @@ from .bags import BagOfFeatures
 from .conformal import conformal_sets
 from .data.files import open_rows
 from .data.items import Sequences
+from .data.writers import write_probabilities
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from .exceptions import (
+    CheckpointError,
     ConditionWarning,
     ConvergenceWarning,
     DegenerateModelWarning,
@@ -40,13 +42,13 @@ from .reject import RejectOption
 from .report import write_report
 from .selection import TimesMedian
 from .sequence_features import SequenceFeatures
-from .writing import write_probabilities
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LSPC",
     "BagOfFeatures",
+    "CheckpointError",
     "ChiSquared",
     "ConditionWarning",
     "ConvergenceWarning",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .checkpoint import Checkpoint
 from .data.encoding import Encoding
+from .data.passes import PassRecord
 from .data.sources import Source
 from .progress import RowProgress
 from .sweep import Statistic, sweep_source
@@ -27,6 +28,8 @@ class AllRows:
     classes: np.ndarray
     factors: np.ndarray
     saved: Checkpoint | None = None
+    #: of the passes so far, all of which have to read the same
+    record: PassRecord = field(default_factory=PassRecord)
     title: str = "kproba"
     verbose: int = 0
 
@@ -38,7 +41,7 @@ class AllRows:
         """The statistic of all rows in one pass, which begins where a checkpoint ends."""
         if self.saved is None:
             return self._sweep(statistic, what)
-        one = self.saved.next_pass((self.n_rows, statistic.identity))
+        one = self.saved.next_pass((self.n_rows, statistic.identity, self.record.identity))
         total, start = one.load(type(statistic.finish(statistic.zero()))) or (None, 0)
         if start < self.n_rows:
 
@@ -52,4 +55,5 @@ class AllRows:
     def _sweep(self, statistic: Statistic, what: str, start_row: int = 0, **options):
         with RowProgress(self.verbose, self.n_rows, f"{self.title}: {what}", start_row) as progress:
             # a look has checked them all before
-            return sweep_source(self.source, statistic, progress=progress, start_row=start_row, checked=True, **options)
+            options |= {"progress": progress, "start_row": start_row, "checked": True, "record": self.record}
+            return sweep_source(self.source, statistic, **options)

@@ -1,10 +1,14 @@
-"""The warnings kproba gives, so that users can filter or escalate them by class; and the error of model files."""
+"""The warnings kproba gives, so that users can filter or escalate them by class; and the errors of files."""
 
 from __future__ import annotations
 
 
 class KprobaWarning(UserWarning):
     """Parent of every warning of this package."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is damaged, or of another version or fit; the message says which file and what to do."""
 
 
 class ConditionWarning(KprobaWarning):

@@ -142,7 +142,7 @@ class LeastSquares:
 
     def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """The same where centres belong to classes: those of the rows that are held out go too."""
-        rest = self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside))
+        rest = self.rows.without(inside)
         without = replace(self, rows=rest, basis=with_own_rows(rest, self.basis))
         for solution in without.path(ridges, loo=False):
             scores = without.basis.scores(self.rows.X[inside], solution.coef())
@@ -273,14 +273,13 @@ class LeastSquares:
         for chunk in [ridges] if eigen else [[ridge] for ridge in ridges]:
             factors = [self._factors(paths, self.moments.n * ridge) for ridge in chunk]
             coefs = [self._solve(self.moments, f) for f in factors]
-            if judged is None:
-                loos = [None] * len(chunk)
-            elif self.basis.owner is not None:
-                loos = self._owned_loo(judged, loo_rows, factors, coefs)
-            else:
-                loos = self._sweep_loo(judged, paths, factors, coefs)
-            for ridge, coef, loo in zip(chunk, coefs, loos):
-                yield Solution(ridge, loo, partial(self._finish, coef))
+            held_out: list[Any] = [None] * len(chunk)
+            if judged is not None and self.basis.owner is not None:
+                held_out = self._owned_loo(judged, loo_rows, factors, coefs)
+            elif judged is not None:
+                held_out = self._sweep_loo(judged, paths, factors, coefs)
+            for ridge, coef, scores in zip(chunk, coefs, held_out):
+                yield Solution(ridge, scores, partial(self._finish, coef))
 
     def _device_loo(self, basis: DeviceBasis, rows: Rows, factors, coefs) -> list[np.ndarray]:
         """The same with features and factors on a device; there is one system."""
@@ -369,7 +368,7 @@ class LeastSquares:
         Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``.
         """
         ((_, groups),) = self.systems
-        moves = {}
+        moves: dict[int, np.ndarray] = {}
         for group, factor in zip(groups, factors[0]):
             moved = factor.solve(phi.T.astype(np.float64)).T
             moves |= {int(column): moved for column in group.columns}

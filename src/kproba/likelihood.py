@@ -20,6 +20,7 @@ from .basis import Basis
 from .data.rows import Rows
 from .exceptions import ConvergenceWarning
 from .leave_one_out import leave_one_out
+from .links import positive_prior
 from .losses import Multinomial, Tags
 from .moments import Moments
 from .own_centers import with_own_rows
@@ -311,12 +312,20 @@ class Likelihood:
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
         """Solutions without some rows, and the scores of these."""
-        rest = replace(self, rows=self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside)))
+        rest = replace(self, rows=self.rows.without(inside))
         if self.basis.owner is not None:  # the centres of the rows that are held out go with them
             rest, start = replace(rest, basis=with_own_rows(rest.rows, self.basis)), None
+        if not rest.basis.n_centers:
+            yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
+            return
         for solution in rest.path(ridges, loo=False, start=start):
             scores = rest.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
             yield solution._replace(held_out=scores)
+
+    def _constant_scores(self, n: int) -> np.ndarray:
+        """Scores of n rows by the shares of the classes or tags alone: the model without any centre."""
+        prior = positive_prior(self.rows)
+        return np.tile(np.log(prior / (1.0 - prior) if self.rows.is_multilabel else prior), (n, 1))
 
     def on(self, device) -> Likelihood:
         """Rows in memory stay here: only passes over more rows than a sample are worth a device."""

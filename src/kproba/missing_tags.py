@@ -117,7 +117,7 @@ class TagsLeastSquares:
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without some rows, with the scores of these for all tags."""
-        rest = self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside))
+        rest = self.rows.without(inside)
         basis = replace(self.basis, row_center=None)  # some centres are rows that are held out
         if basis.owner is not None:
             basis = with_own_rows(rest, basis)

@@ -42,7 +42,7 @@ class StochasticLeastSquares:
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without some rows, with the scores of these."""
-        rest = self.rows.take(np.setdiff1d(np.arange(len(self.rows)), inside))
+        rest = self.rows.without(inside)
         for ridge in ridges:
             coef = self._solve(rest, ridge)
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))

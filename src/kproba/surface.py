@@ -22,7 +22,7 @@ from .least_squares import leave_one_out
 from .missing_tags import Part, parts_of
 from .moments import Moments
 from .progress import Progress
-from .search import Solution, cross_validate
+from .search import Solution
 from .selection import stratified_folds
 from .solvers import box_qp
 from .solvers.nelder_mead import Simplex
@@ -117,20 +117,37 @@ class Surface:
             return scores
         if self.maximum.is_free and not self.only_folds:
             return self._leave_one_out()
+        return self._by_folds()
+
+    def _by_folds(self) -> np.ndarray:
+        """Scores by folds. A row with a copy for every fold has one held out in each: its score is their mean.
+
+        Otherwise a table of few distinct rows would have each of them judged by models that have never seen it.
+        """
         fold = stratified_folds(self.rows, self.folds, self.settings.seed)
-        return cross_validate(self, fold, [0.0])[0]
+        mass = self.rows.weight if self.rows.mass is None else self.rows.mass
+        everywhere = mass >= self.folds * self.rows.unit
+        share = np.where(everywhere, 1.0 / self.folds, 1.0)
+        out = np.zeros((len(self.rows), self.rows.n_targets))
+        for number in range(self.folds):
+            inside = np.flatnonzero((fold == number) | everywhere)
+            coef = self._without(inside, share[inside])
+            out[inside] += share[inside, None] * self._scores(self.rows.X[inside], coef)
+        return out
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
-        """The solution by the moments of all rows minus those of some, with the scores of these."""
+        """The solution without some rows, with the scores of these."""
+        coef = self._without(inside, 1.0)
+        yield Solution(0.0, self._scores(self.rows.X[inside], coef), lambda: coef[:-1], coef[-1])
+
+    def _without(self, inside: np.ndarray, share) -> np.ndarray:
+        """Coefficients by the moments of all rows minus those of a share of some."""
         apart = self.rows.take(inside)
-        if self.given is not None and apart.mass is not None:
-            apart = replace(apart, weight=apart.mass)
-        rest = self.moments - self.basis.moments(apart)
+        weight = apart.weight if self.given is None or apart.mass is None else apart.mass
+        rest = self.moments - self.basis.moments(replace(apart, weight=share * weight))
         if rest.n <= 0.0:  # nothing is left: scores of zero, which links take for the prior
-            coef = np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
-        else:
-            coef = maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
-        yield Solution(0.0, self._scores(apart.X, coef), lambda: coef[:-1], coef[-1])
+            return np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
+        return maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
 
     def forget(self) -> None:
         """Nothing here is large: r is a hundred or so."""

@@ -112,20 +112,29 @@ class Statistic:
 
 
 def sweep_source(
-    source, statistic: Statistic, *, progress=None, start_row: int = 0, total=None, after_chunk=None, checked=False
+    source,
+    statistic: Statistic,
+    *,
+    progress=None,
+    start_row: int = 0,
+    total=None,
+    after_chunk=None,
+    checked=False,
+    record=None,
 ):
     """One pass over a source: the sum of the statistic over its rows, from ``start_row`` on beside ``total``.
 
     A source that lies elsewhere reduces itself there. Reading, and sending to a device, run ahead of computing;
     ``after_chunk(total, row)`` is told what has been summed before which row. Rows are checked, unless they were
-    (``checked``) and cannot have changed since.
+    (``checked``) and cannot have changed since. A ``record`` refuses rows that differ from those of an earlier pass.
     """
     if hasattr(source, "reduce"):
         return source.reduce(statistic)
     from .data.sources import ahead, check_chunk  # here, because rows in memory are cut by this module too
 
     total = statistic.zero() if total is None else statistic.resume(total)
-    with closing(cast(Generator, ahead(_sent(source.chunks(start_row), statistic.device)))) as chunks:
+    read = source.chunks(start_row) if record is None else record.chunks(source, start_row)
+    with closing(cast(Generator, ahead(_sent(read, statistic.device)))) as chunks:
         for chunk in chunks:
             # to ask a device means to wait for it
             chunk = chunk if checked and source.is_in_memory else check_chunk(chunk, source)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 
 from .. import __version__
 from ..exceptions import KprobaWarning
-from . import compare, demo, evaluate, fit, predict, report
+from . import _text, compare, demo, evaluate, fit, predict, report
 
 COMMANDS = (demo, fit, predict, evaluate, report, compare)
 #: What the exit status says: all went well, something unforeseen, bad input, interrupted.
@@ -27,9 +28,16 @@ examples:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Usage errors repeat what was typed, which may be names of files that a shell filled in."""
+
+    def _print_message(self, message, file=None) -> None:
+        super()._print_message(_text.printable(message, keep="\n"), file)
+
+
 def parser() -> argparse.ArgumentParser:
     """All commands with their options."""
-    found = argparse.ArgumentParser(
+    found = _Parser(
         prog="kproba",
         description="Kernel classifiers whose probabilities you can trust.",
         epilog=EPILOG,
@@ -64,22 +72,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             args.run(args)
         except KeyboardInterrupt:
-            print(f"kproba {args.command}: interrupted", file=sys.stderr)
+            _text.complain(f"kproba {args.command}: interrupted")
             return INTERRUPTED
         except BrokenPipeError:  # the reader of our output has seen enough
             sys.stderr.close()
             return FINE
         except (ValueError, TypeError, OSError, ImportError) as error:
-            if args.trace:
-                raise
-            print(f"kproba {args.command}: {error}", file=sys.stderr)
+            _text.complain(traceback.format_exc() if args.trace else f"kproba {args.command}: {error}")
             return BAD_INPUT
+        except Exception:
+            _text.complain(traceback.format_exc())
+            return UNFORESEEN
     return FINE
 
 
 def _remark(quiet: bool):
     def show(message, category, *_, **__):
         if not quiet:
-            print(f"note: {message}", file=sys.stderr)
+            _text.complain(f"note: {message}")
 
     return show

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -11,11 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from io import BufferedIOBase
 from pathlib import Path
+from typing import Any
 
-from .. import wording
-from ..data.files import SEPARATORS, TableWriter
+from .. import io, wording
+from ..data.files import SEPARATORS
 from ..data.tables import Table, labelled, open_table
+from ..data.writers import TableWriter
+from . import _text
 
 #: Suffix -> kind of file.
 KINDS = {
@@ -32,6 +37,14 @@ KINDS = {
 FORMATS = ("csv", "tsv", "parquet", "arrow", "excel")
 #: Suffix of what a compressed file is -> what pandas calls it.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
+#: Rows of an Excel sheet, characters of a cell, and those that no cell may have.
+SHEET_ROWS, CELL_CHARACTERS, _NOT_IN_CELLS = (
+    1 << 20,
+    32_767,
+    re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"),
+)
+#: What spreadsheets take for the beginning of a formula.
+FORMULA_STARTS = "=+-@\t\r"
 #: Larger tables are never in memory as a whole; a byte of a compressed file stands for more of them.
 LARGE_BYTES, PACKED = 1 << 28, 8
 
@@ -109,6 +122,11 @@ def whole(table: Table, path: str):
     return table.whole()
 
 
+def joined(frames: list):
+    """Parts of a table as one frame."""
+    return import_module("pandas").concat(frames, ignore_index=True)
+
+
 def split_target(frame, target: str, path: str):
     """The columns and the labels; rows without a label are left out, and how many these were."""
     check_target(frame.columns, target, path)
@@ -128,7 +146,7 @@ def check_target(columns, target: str, path: str) -> None:
 
 def refuse_overwriting(option: str, path: str, read: Iterable[str]) -> None:
     """Refuse to write to a file that is read."""
-    if path != "-" and any(os.path.realpath(path) == os.path.realpath(each) for each in read):
+    if path != "-" and any(io.is_same_file(path, each) for each in read):
         raise ValueError(f"{option} {path} is the file that is read; name another one.")
 
 
@@ -137,29 +155,38 @@ def listing(names) -> str:
     return wording.listing(map(str, names), most=12)
 
 
+def check_output(option: str, path: str) -> None:
+    """Refuse what cannot be written, before the work; - is standard output."""
+    if path == "-":
+        return
+    io.check_output(path, f"{option} {path}")
+
+
+def check_table_output(option: str, path: str) -> None:
+    """The same for a file that :func:`writing` shall write."""
+    check_output(option, path)
+    kind_of(path, None)
+    if Path(path).suffix.lower() == ".xls":
+        raise ValueError(f"{option} {path}: the old Excel format is read, not written; name a .xlsx file.")
+
+
 @contextmanager
 def writing(path: str) -> Iterator[Callable]:
     """A function that appends a frame to a file, which appears once it is complete; - is standard output."""
-    if path == "-":
-        yield _Separated(sys.stdout, ",")
-        return
     kind = kind_of(path, None)
-    if kind in ("parquet", "arrow"):
+    if path == "-":
+        yield _Separated(_text.Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, ",")
+    elif kind in ("parquet", "arrow"):
         with TableWriter(path) as writer:
             yield lambda frame: writer.write_table(_arrow(frame))
-        return
-    temporary = str(Path(path).with_name(f".part-{Path(path).name}"))  # Excel's writer goes by the suffix
-    try:
-        if kind == "excel":
-            parts: list = []
-            yield parts.append
-            import_module("pandas").concat(parts).to_excel(temporary, index=False, engine="openpyxl")
-        else:
-            yield _Separated(temporary, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    elif kind == "excel":
+        sheet = _Sheet(path)
+        yield sheet.append
+        with io.AtomicFile(path) as file:
+            sheet.write(file)
+    else:
+        with io.AtomicFile(path) as file:
+            yield _Separated(file, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
 
 
 class _Separated:
@@ -170,9 +197,44 @@ class _Separated:
         self._is_first = True
 
     def __call__(self, frame) -> None:
-        mode = "w" if self._is_first else "a"
+        mode = "wb" if isinstance(self._file, BufferedIOBase) else "w"
         frame.to_csv(self._file, index=False, header=self._is_first, mode=mode, **self._options)
         self._is_first = False
+
+
+class _Sheet:
+    """Collects frames for an Excel file, in which text from the data is text and never a formula or an error value."""
+
+    def __init__(self, path: str):
+        self._path, self._frames, self._n_rows = path, list[Any](), 0
+
+    def append(self, frame) -> None:
+        """Refuse at once what a sheet cannot hold."""
+        self._n_rows += len(frame)
+        if self._n_rows >= SHEET_ROWS:
+            raise ValueError(f"{self._path}: a sheet has {SHEET_ROWS:,} rows at most; write a .csv or .parquet file.")
+        texts = {text for name in frame.columns for text in [name, *_texts(frame[name])]}
+        unfit = sorted(text for text in texts if len(text) > CELL_CHARACTERS or _NOT_IN_CELLS.search(text))
+        if unfit:
+            raise ValueError(
+                f"{self._path}: {unfit[0][:40]!r} cannot stand in an Excel file, whose cells hold {CELL_CHARACTERS:,} "
+                "characters and no control characters; write a .csv or .parquet file."
+            )
+        self._frames.append(frame)
+
+    def write(self, file) -> None:
+        pandas = import_module("pandas")
+        with pandas.ExcelWriter(file, engine="openpyxl") as writer:
+            pandas.concat(self._frames).to_excel(writer, index=False)
+            for row in next(iter(writer.sheets.values())).iter_rows():
+                for cell in row:
+                    if isinstance(cell.value, str) and cell.value:
+                        cell.data_type = "s"
+                        cell.quotePrefix = cell.value[0] in FORMULA_STARTS  # text even after somebody has edited it
+
+
+def _texts(column) -> Iterable[str]:
+    return (value for value in column.unique() if isinstance(value, str)) if column.dtype.kind == "O" else ()
 
 
 def _arrow(frame):

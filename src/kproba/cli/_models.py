@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from importlib import import_module
 from typing import Any
@@ -17,6 +16,7 @@ from ..data.files import SEPARATORS
 from ..data.tables import TEXT, Table
 from . import _frames
 from ._kinds import ColumnKinds
+from ._training import SeenRows
 
 ESTIMATORS = {
     "lspc": LSPC,
@@ -40,18 +40,22 @@ def add_model(command, what: str) -> None:
 class TableModel(BaseEstimator):
     """A fitted classifier of frames, the columns it reads, and the name of the column it predicts.
 
-    ``digest`` tells the file that it was fitted on from others.
+    ``seen`` recognises the rows that it was fitted on; None where these are not known.
     """
 
-    def __init__(self, pipeline, target: str, columns: list[str], digest: str | None = None):
+    def __init__(self, pipeline, target: str, columns: list[str], seen: SeenRows | None = None):
         self.pipeline = pipeline
         self.target = target
         self.columns = columns
-        self.digest = digest
+        self.seen = seen
 
-    def saw(self, table: Table) -> bool:
-        """Whether these are the rows that it was fitted on, for which it has leave-one-out probabilities."""
-        return self.digest is not None and hasattr(self.classifier, "loo_proba_") and self.digest == digest(table)
+    @property
+    def left_out(self) -> np.ndarray | None:
+        """Leave-one-out probabilities of all rows that it was fitted on, if there are any."""
+        proba = getattr(self.classifier, "loo_proba_", None)
+        if proba is None or self.seen is None or not self.seen.has_all or len(proba) != self.seen.n_rows:
+            return None
+        return proba
 
     @property
     def classes(self) -> np.ndarray:
@@ -84,14 +88,6 @@ class TableModel(BaseEstimator):
         """Rows that sum to one in double precision, whatever the columns were reckoned in."""
         proba = np.asarray(self.pipeline.predict_proba(frame[self.columns]), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
-
-
-def digest(table: Table) -> str | None:
-    """The checksum of a file that is no larger than what is read as a whole."""
-    if len(table.files) > 1 or _frames.is_large(table):
-        return None
-    with open(table.files[0], "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def contenders(name: str, X: np.ndarray, **options) -> list[Any]:

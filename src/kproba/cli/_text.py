@@ -3,20 +3,64 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
+
+#: Characters that make a terminal do something or show text as something else: control characters (ESC among them),
+#: what turns the direction of text, line separators, halves of characters, and invisible tags.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(value, keep: str = "") -> str:
+    """Text from data or file names as a terminal may show it: what it would not show as such is escaped.
+
+    >>> printable("a\\x1b[31mb\\n")
+    'a\\\\x1b[31mb\\\\n'
+    """
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), str(value))
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def say(text: str, file=None) -> None:
+    """Print text of the command's own; whatever came into it from the data stays text."""
+    print(printable(text, keep="\n"), file=file, flush=True)
+
+
+def complain(text: str) -> None:
+    """An error or a warning; lines after the first are indented, so that no name in it can pass for another message."""
+    say(text.replace("\n", "\n  "), sys.stderr)
 
 
 def remark(args, text: str) -> None:
     """A line for people; with --json or --quiet none."""
     if not args.quiet and not args.json:
-        print(text, file=sys.stderr, flush=True)
+        complain(text)
 
 
 def answer(args, facts: dict, text: str) -> None:
     """The outcome of a command: as JSON, or as text."""
-    print(json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False) if args.json else text, flush=True)
+    if not args.json:
+        say(text)
+        return
+    written = json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False)
+    say(_UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], written))
+
+
+class Screen:
+    """A terminal that tables are written to: columns and lines stay, and the rest is made printable."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        self._stream.write(printable(text, keep="\n\t"))
 
 
 def wants_progress(args) -> int:

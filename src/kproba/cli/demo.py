@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from .. import LSPC
-from . import _text
+from . import _frames, _text
 from .compare import measures
 
 NAME = "demo"
@@ -36,6 +36,7 @@ def add_options(command) -> None:
 def run(args) -> None:
     from .. import write_report
 
+    _frames.check_output("--out", args.out)
     data = load_digits()
     X, X_new, y, y_new = train_test_split(data.data, data.target, test_size=0.5, random_state=0, stratify=data.target)
     _text.remark(args, f"handwritten digits: {len(y)} training rows, {len(y_new)} new ones, {X.shape[1]} pixels\n")

@@ -1,7 +1,7 @@
 """Measure a model that was kept on rows whose classes are known.
 
 Prints error, log-loss, Brier score and calibration error with 90 % intervals, beside those of the class shares alone.
-Rows that the model was fitted on are judged by leave-one-out.
+Rows that the model was fitted on are recognised and judged by leave-one-out; where there is none, the answer says so.
 
 examples:
   kproba evaluate test.csv --model income.kproba
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..report.facts import MEASURES
 from . import _frames, _models, _text
-from .report import labelled
+from ._judging import facts_of, with_warning
 
 NAME = "evaluate"
 
@@ -25,15 +25,12 @@ def add_options(command) -> None:
 
 
 def run(args) -> None:
-    from ..report.facts import collect
-
     model = _models.load(args.model)
-    rows = labelled(model, args.data, args)
-    facts = collect(model.pipeline, rows.X, rows.y, on=rows.on, names=model.columns)
+    facts, about = facts_of(model, args)
     scores = {score.name: _plain(score) for score in facts.scores}
     own, base = (scores[score.name] for score in facts.scores[:2])
-    about = {"rows": facts.n_rows, "on": facts.on, "classes": facts.classes, **own, "base_rates": base}
-    _text.answer(args, about, _table(facts.scores[:2], facts.n_rows))
+    text = with_warning(_table(facts.scores[:2], facts.n_rows), about)
+    _text.answer(args, {**about, "classes": facts.classes, **own, "base_rates": base}, text)
 
 
 def _plain(score) -> dict:

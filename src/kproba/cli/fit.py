@@ -23,7 +23,9 @@ from sklearn.metrics import log_loss
 
 from ..data.tables import LabelledTable, TableSource
 from ..estimators import LSPC
+from ..io import check_folder
 from . import _frames, _models, _text
+from ._training import RowSketch
 
 NAME = "fit"
 
@@ -72,9 +74,9 @@ def run(args) -> None:
 
 def _refuse_early(args) -> None:
     """What would fail after a long fit fails before it."""
-    folder = os.path.dirname(os.path.abspath(args.model))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"--model {args.model}: there is no folder {folder}.")
+    _frames.check_output("--model", args.model)
+    if args.checkpoint is not None:
+        check_folder(args.checkpoint, f"--checkpoint {args.checkpoint}")
 
 
 def _is_streamed(args, table) -> bool:
@@ -117,8 +119,9 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
     prepared = _models.vectorizer()
     classifier, found = _best(args, prepared.fit_transform(X), y, weight)
-    pipeline = _models.behind(prepared, classifier)
-    model = _models.TableModel(pipeline, args.target, list(X.columns), _models.digest(table))
+    sketch = RowSketch(prepared)
+    sketch.add(X, y)
+    model = _models.TableModel(_models.behind(prepared, classifier), args.target, list(X.columns), sketch.finish())
     counts = {str(label): int(count) for label, count in zip(*np.unique(y, return_counts=True))}
     return model, _about(model, len(X), dropped, counts) | found
 
@@ -150,8 +153,9 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     _tell_dropped(args, rows.n_missing)
     _refuse_identifiers(args, len(rows.counts), rows.n_rows)
     prepared, n_sample = _prepared(args, rows)
-    classifier.fit(TableSource(rows, prepared, args.weight), checkpoint=args.checkpoint)
-    model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns)
+    sketch = RowSketch(prepared)
+    classifier.fit(TableSource(rows, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
+    model = _models.TableModel(_models.behind(prepared, classifier), args.target, rows.columns, sketch.finish())
     counts = {str(label): count for label, count in sorted(rows.counts.items())}
     return model, _about(model, rows.n_rows, rows.n_missing, counts) | {"sample_rows": n_sample}
 
@@ -201,14 +205,15 @@ def _chosen(classifier) -> dict:
 def _summary(args, facts: dict) -> str:
     kinds = ", ".join(f"{count} {word}" for word, count in facts.get("kinds", {}).items())
     shares = facts.get("class_rows") or dict.fromkeys(facts["classes"], "")
-    classes = ", ".join(f"{label} {count}".strip() for label, count in list(shares.items())[:8])
+    classes = ", ".join(f"{_text.printable(label)} {count}".strip() for label, count in list(shares.items())[:8])
     more = f" and {len(shares) - 8} more" if len(shares) > 8 else ""
+    data, target, model = map(_text.printable, (args.data, args.target, facts["model"]))
     lines = [
-        f"{args.data}: {facts['rows']:,} rows, {facts['columns']} columns{f' ({kinds})' if kinds else ''}",
-        f"{args.target}: {classes}{more}",
+        f"{data}: {facts['rows']:,} rows, {facts['columns']} columns{f' ({kinds})' if kinds else ''}",
+        f"{target}: {classes}{more}",
         f"{facts['estimator']} in {facts['seconds']:.1f} s: {facts['kernel']} kernel, {facts['centers']} centres",
     ]
     if "leave_one_out" in facts:
         found = facts["leave_one_out"]
         lines.append(f"leave-one-out: error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}")
-    return "\n".join([*lines, f"wrote {facts['model']} ({facts['bytes'] / 1024:,.0f} kB)"])
+    return "\n".join([*lines, f"wrote {model} ({facts['bytes'] / 1024:,.0f} kB)"])

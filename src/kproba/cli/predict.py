@@ -32,6 +32,7 @@ def add_options(command) -> None:
 def run(args) -> None:
     if args.json and args.out == "-":
         raise ValueError("--json is for what the command says of itself; write the predictions to a file by --out.")
+    _frames.check_table_output("--out", args.out)
     model = _models.load(args.model)
     args.keep = list(dict.fromkeys(args.keep))
     table = _kept(args, model, model.opened(args, args.data))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..sweep import one_blas_thread
+from .passes import Checksum, PassRecord
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
 
 #: Totals that every thread of a cluster makes of the partitions it holds: more of them share the work more evenly.
@@ -32,6 +33,7 @@ class DaskSource(Source):
         self._rows, self._parts = X, [part for (part,) in X.to_delayed()]
         self._y = self._beside(y, "y", X)
         self._weight = self._beside(weight, "sample_weight", X)
+        self._record = PassRecord()
 
     def _beside(self, values, name: str, X) -> list:
         """The partitions of values that lie beside those of X."""
@@ -56,14 +58,16 @@ class DaskSource(Source):
 
         shipped = dask.delayed(statistic.on_one_thread(), pure=False)
         group_total, add = (dask.delayed(f, pure=False) for f in (_group_total, _sum))
-        triples = list(zip(self._parts, self._y, self._weight))
+        parts = list(enumerate(zip(self._parts, self._y, self._weight)))
         totals = [
-            group_total(shipped, [triples[k] for k in group], self.name, self.chunk_rows)
+            group_total(shipped, [parts[k] for k in group], self.name, self.chunk_rows)
             for group in _groups([part.key for part in self._parts], self._rows)
         ]
         while len(totals) > 1:
             totals = [add(totals[k : k + 2]) for k in range(0, len(totals), 2)]
-        (total,) = dask.compute(totals[0])
+        ((total, found),) = dask.compute(totals[0])
+        for number, checksum in found:
+            self._record.compare(number, checksum, f"{self.name}: the rows of partition {number}")
         return total
 
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
@@ -136,15 +140,23 @@ def _cluster(X) -> tuple[dict, dict]:
     return client.nthreads(), {key: min(workers) for key, workers in held.items() if workers}
 
 
-def _group_total(statistic, triples, name: str, rows: int):
-    """What runs on a worker: the statistic of some partitions, on one thread, for the others have partitions too."""
-    total = statistic.zero()
+def _group_total(statistic, parts, name: str, rows: int):
+    """What runs on a worker: the statistic of some partitions, on one thread, for the others have partitions too.
+
+    The checksum of every partition goes with it, by its number: a partition may be computed anew for every pass.
+    """
+    total, found = statistic.zero(), []
     with one_blas_thread():
-        for X, y, weight in triples:
+        for number, (X, y, weight) in parts:
+            found.append((number, Checksum.of(X, y, weight)))
             for chunk in _pieces(np.asarray(X), y, weight, rows):
                 total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
-    return statistic.finish(total)
+    return statistic.finish(total), found
 
 
-def _sum(totals):
-    return totals[0] if len(totals) == 1 else totals[0] + totals[1]
+def _sum(pairs):
+    """Two totals with their checksums, or one where there is no other, as one."""
+    if len(pairs) == 1:
+        return pairs[0]
+    (one, some), (other, more) = pairs
+    return one + other, some + more

@@ -1,4 +1,4 @@
-"""Rows of Parquet, CSV, TSV and Arrow files, read batch by batch; and tables written the same way.
+"""Rows of Parquet, CSV, TSV and Arrow files, read batch by batch.
 
 Memory does not grow with the number of rows: a reader holds a batch of a few MiB and the chunk that it fills.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import glob
 import gzip
 import os
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def open_rows(
     dtype : "float32" or "float64"; by default float32 if every feature column is, and float64 otherwise
     chunk_bytes : size of a chunk of inputs
     """
-    _pyarrow()
+    pyarrow()
     files, name = resolve(paths, format)
     kind = _KINDS[name]
     first = _look(files[0], kind)
@@ -67,7 +66,7 @@ def open_rows(
         is_single &= all(str(seen.types[name]) in ("float", "null") for name in layout.features)
         label_types.append((path, parts[-1].label_type))
     if all(part.counts is not None and not sum(part.counts) for part in parts):
-        raise ValueError(f"{_listing(files)}: no file has any rows.")
+        raise ValueError(f"{listing(files)}: no file has any rows.")
     inputs = _float_type(dtype, np.float32 if is_single else np.float64)
     return FileSource(parts, kind, layout._replace(dtype=inputs, labels=_label_dtype(label_types)), chunk_bytes)
 
@@ -212,7 +211,7 @@ class _Filling:
 
 def _numbers(column) -> np.ndarray:
     """A numeric column as an array without a copy where its type allows; nulls become NaN."""
-    pa = _pyarrow()
+    pa = pyarrow()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
@@ -222,7 +221,7 @@ def _numbers(column) -> np.ndarray:
 
 def _labels(column, dtype: np.dtype) -> np.ndarray:
     """Labels of the type that all files share; NaN or None where one is missing."""
-    pa = _pyarrow()
+    pa = pyarrow()
     if dtype.kind == "O":
         return _text_labels(column)
     if pa.types.is_dictionary(column.type):
@@ -235,7 +234,7 @@ def _labels(column, dtype: np.dtype) -> np.ndarray:
 
 def _text_labels(column) -> np.ndarray:
     """Strings as an object array that holds each distinct one once: making one for every row takes far longer."""
-    pa = _pyarrow()
+    pa = pyarrow()
     if pa.types.is_null(column.type):
         return np.full(len(column), None)
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -270,7 +269,7 @@ class _Parquet:
     advice = "It may be cut off, damaged or of another format: write it again or leave it out."
 
     def look(self, path: str) -> _Look:
-        with _pyarrow("parquet").ParquetFile(path) as file:
+        with pyarrow("parquet").ParquetFile(path) as file:
             counts = tuple(file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups))
             return _Look(path, _types(path, file.schema_arrow), counts)
 
@@ -280,7 +279,7 @@ class _Parquet:
             return
         # a buffer and no pre-buffering: otherwise a whole row group is in memory at once
         options = {"buffer_size": _PARQUET_BUFFER_BYTES, "pre_buffer": False}
-        with _pyarrow("parquet").ParquetFile(part.path, **options) as file:
+        with pyarrow("parquet").ParquetFile(part.path, **options) as file:
             yield from file.iter_batches(batch_size=size, row_groups=list(groups), columns=layout.columns)
 
 
@@ -290,8 +289,8 @@ class _Arrow:
     advice = "It may be cut off, damaged or of another format (a stream, say): write it again or leave it out."
 
     def look(self, path: str) -> _Look:
-        with _pyarrow().memory_map(path) as memory:
-            schema = _pyarrow("ipc").open_file(memory).schema
+        with pyarrow().memory_map(path) as memory:
+            schema = pyarrow("ipc").open_file(memory).schema
             types = _types(path, schema)
             # the rows of a batch stand in its header, but a batch comes only with its columns: ask for one of them
             reader = self._reader(memory, [0])
@@ -299,15 +298,15 @@ class _Arrow:
             return _Look(path, types, counts)
 
     def batches(self, part: _Part, block: int, size: int, layout: _Layout) -> Iterator[Any]:
-        with _pyarrow().memory_map(part.path) as memory:
-            names = _pyarrow("ipc").open_file(memory).schema.names
+        with pyarrow().memory_map(part.path) as memory:
+            names = pyarrow("ipc").open_file(memory).schema.names
             reader = self._reader(memory, [names.index(name) for name in layout.columns])
             for number in range(block, reader.num_record_batches):
                 yield reader.get_batch(number)
 
     @staticmethod
     def _reader(memory, fields: list[int]):
-        ipc = _pyarrow("ipc")
+        ipc = pyarrow("ipc")
         return ipc.open_file(memory, options=ipc.IpcReadOptions(included_fields=fields))
 
 
@@ -323,11 +322,11 @@ class _Csv:
             inferred = _types(path, reader.schema)
             has_rows = any(batch.num_rows for batch in reader)
         # what looks like a date or a time is text as good as any for a label
-        types = {name: type_ if _is_number(type_) else _pyarrow().string() for name, type_ in inferred.items()}
+        types = {name: type_ if _is_number(type_) else pyarrow().string() for name, type_ in inferred.items()}
         return _Look(path, types, None if has_rows else (0,))
 
     def batches(self, part: _Part, block: int, size: int, layout: _Layout) -> Iterator[Any]:
-        pa = _pyarrow()
+        pa = pyarrow()
         number = pa.from_numpy_dtype(layout.dtype)
         types = {name: pa.bool_() if name in part.booleans else number for name in layout.features}
         if layout.weight is not None:
@@ -338,7 +337,7 @@ class _Csv:
             yield from reader
 
     def _open(self, path: str, **convert):
-        csv = _pyarrow("csv")
+        csv = pyarrow("csv")
         return csv.open_csv(
             path,
             parse_options=csv.ParseOptions(delimiter=self._separator),
@@ -364,7 +363,7 @@ _KINDS: dict[str, _Kind] = {
 _FORMATS = {**{name: name for name in _KINDS}, "feather": "arrow", "ipc": "arrow"}
 
 
-def _pyarrow(module: str | None = None) -> Any:
+def pyarrow(module: str | None = None) -> Any:
     """pyarrow or one of its modules, imported here because nothing else of the package needs it."""
     try:
         return import_module("pyarrow" if module is None else f"pyarrow.{module}")
@@ -379,7 +378,7 @@ def _reading(path: str, kind: _Kind) -> Iterator[None]:
         yield
     except (FileNotFoundError, PermissionError, MemoryError):
         raise
-    except (_pyarrow().ArrowException, OSError, EOFError) as error:
+    except (pyarrow().ArrowException, OSError, EOFError) as error:
         raise ValueError(f"{path} cannot be read as {kind.name}: {str(error).rstrip('.')}. {kind.advice}") from error
 
 
@@ -393,10 +392,10 @@ def _look(path: str, kind: _Kind) -> _Look:
 def columns_of(path: str, format: str) -> list[str]:
     """The names of the columns of a Parquet or Arrow file, but not of those in which pandas kept an index."""
     if format == "parquet":
-        schema = _pyarrow("parquet").read_schema(path)
+        schema = pyarrow("parquet").read_schema(path)
     else:
-        with _pyarrow().memory_map(path) as memory:
-            schema = _pyarrow("ipc").open_file(memory).schema
+        with pyarrow().memory_map(path) as memory:
+            schema = pyarrow("ipc").open_file(memory).schema
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in _types(path, schema) if name not in index]
 
@@ -428,7 +427,7 @@ def resolve(paths: Paths, format: str | None) -> tuple[list[str], str]:
     twice = [file for file, count in Counter(files).items() if count > 1]
     if twice:
         raise ValueError(f"paths names {twice[0]} more than once, so its rows would count twice.")
-    formats = {_FORMATS[format] if format else _format_of(file): file for file in files}
+    formats = {_FORMATS[format] if format else format_of(file): file for file in files}
     if len(formats) > 1:
         found = ", ".join(f"{file} is {name}" for name, file in formats.items())
         raise ValueError(f"paths mixes formats ({found}); open one at a time, or say which with format=.")
@@ -459,7 +458,7 @@ def _suffixes(format: str | None) -> tuple[str, ...]:
     return tuple(suffix for kind in kinds for suffix in kind.suffixes)
 
 
-def _format_of(path: str) -> str:
+def format_of(path: str) -> str:
     for name, kind in _KINDS.items():
         if path.lower().endswith(kind.suffixes):
             return name
@@ -480,7 +479,7 @@ def _choose_layout(first: _Look, target: str | None, weight: str | None, columns
     if twice:
         raise ValueError(f"columns names {twice[0]!r} more than once.")
     if not len(features):
-        raise ValueError(f"no feature column: {first.path} has the columns {_listing(first.types)}.")
+        raise ValueError(f"no feature column: {first.path} has the columns {listing(first.types)}.")
     return _Layout(tuple(features), target, weight)
 
 
@@ -490,7 +489,7 @@ def _check_has(seen: _Look, target: str | None, weight: str | None, columns: Seq
         if name is not None and name not in seen.types:
             raise ValueError(
                 f"{role} names the column {name!r}, which {seen.path} does not have; "
-                f"it has the columns {_listing(seen.types)}."
+                f"it has the columns {listing(seen.types)}."
             )
 
 
@@ -515,7 +514,7 @@ def _check_fits(seen: _Look, first: _Look, layout: _Layout, exactly: bool) -> No
 
 def _is_number(type_) -> bool:
     """Also true of a column of nulls: it may be empty, and if not, its first row is refused as NaN."""
-    types = _pyarrow().types
+    types = pyarrow().types
     kinds: list[Callable] = [
         types.is_integer,
         types.is_floating,
@@ -528,7 +527,7 @@ def _is_number(type_) -> bool:
 
 def _label_family(type_) -> str:
     """What labels are: numbers, booleans, text, or nothing at all; everything else goes by its own name."""
-    types = _pyarrow().types
+    types = pyarrow().types
     if types.is_dictionary(type_):
         return _label_family(type_.value_type)
     if types.is_null(type_):
@@ -555,7 +554,7 @@ def _label_dtype(label_types: list[tuple[str, Any]]) -> np.dtype:
     if "number" not in families:
         return np.dtype(bool if "boolean" in families else object)
     numbers = [getattr(type_, "value_type", type_) for _, type_ in told]
-    if not all(map(_pyarrow().types.is_integer, numbers)):
+    if not all(map(pyarrow().types.is_integer, numbers)):
         return np.dtype(np.float64)
     return np.result_type(*(number.to_pandas_dtype() for number in numbers))
 
@@ -572,128 +571,7 @@ def _float_type(dtype, default) -> np.dtype:
     return chosen
 
 
-def _listing(names, most: int = 20) -> str:
+def listing(names, most: int = 20) -> str:
     names = list(names)
     rest = f", … ({len(names)} in all)" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + rest
-
-
-class TableWriter:
-    """Writes Arrow tables as they come to a .parquet, .csv, .tsv or .arrow file that appears only once it is complete.
-
-    What is written goes to a temporary file beside the target; an exception inside the ``with`` block removes it and
-    leaves whatever stood at ``path`` before.
-    """
-
-    def __init__(self, path: str | os.PathLike):
-        _pyarrow()
-        self.path = os.path.expanduser(os.fspath(path))
-        self._kind = _format_of(self.path)
-        folder, name = os.path.split(os.path.abspath(self.path))
-        if not os.path.isdir(folder):
-            raise FileNotFoundError(f"path={self.path!r}: there is no directory {folder}; make it first.")
-        if os.path.isdir(self.path):
-            raise IsADirectoryError(f"path={self.path!r} is a directory; give the name of a file.")
-        self._temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
-        self._schema: Any = None
-        self._sink: Any = None
-        self._writer: Any = None
-        self._is_closed = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind, error, traceback) -> None:
-        self.close() if kind is None else self.discard()
-
-    def write_table(self, table) -> None:
-        """Append the rows of an Arrow table; the first one settles the types of the columns."""
-        if self._writer is None:
-            self._start(table.schema)
-        self._writer.write_table(table.cast(self._schema))
-
-    def _start(self, schema) -> None:
-        pa = _pyarrow()
-        compression = "gzip" if self.path.lower().endswith(".gz") else None
-        self._sink, self._schema = pa.output_stream(self._temporary, compression=compression), schema
-        if self._kind == "parquet":
-            self._writer = _pyarrow("parquet").ParquetWriter(self._sink, schema)
-        elif self._kind == "arrow":
-            self._writer = _pyarrow("ipc").new_file(self._sink, schema)
-        else:
-            options = _pyarrow("csv").WriteOptions(delimiter=SEPARATORS[self._kind])
-            self._writer = _pyarrow("csv").CSVWriter(self._sink, schema, write_options=options)
-
-    def _before_rows(self) -> None:
-        """Called where a file ends before it has any rows."""
-        raise ValueError(f"{self.path}: there are no rows to write.")
-
-    def close(self) -> None:
-        """Finish the file and put it in its place."""
-        if self._is_closed:
-            return
-        try:
-            if self._writer is None:
-                self._before_rows()
-            self._writer.close()
-            self._sink.close()
-            os.replace(self._temporary, self.path)
-            self._is_closed = True
-        finally:
-            self.discard()
-
-    def discard(self) -> None:
-        """Give up what has been written; after ``close`` there is nothing to give up."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        for open_one in (self._writer, self._sink):
-            with suppress(Exception):  # a full disk fails again here, and the first failure is the one to tell
-                open_one.close()
-        with suppress(FileNotFoundError):
-            os.remove(self._temporary)
-
-
-class ProbabilityWriter(TableWriter):
-    """Writes predictions as they come to a file that appears only once it is complete.
-
-    The columns are ``proba_<class>`` for every class, and ``prediction`` if the first ``write`` has one. Without a
-    single ``write`` the file has columns and no rows.
-
-    Examples
-    --------
-    ``with ProbabilityWriter("out.parquet", model.classes_) as out:`` and in it, for every chunk of a source,
-    ``out.write(model.predict_proba(chunk.X))``.
-    """
-
-    def __init__(self, path: str | os.PathLike, classes):
-        self._columns = [f"proba_{label}" for label in classes]
-        if len(set(self._columns)) < len(self._columns):
-            raise ValueError(f"classes has labels that are written the same: {_listing(self._columns)}.")
-        super().__init__(path)
-
-    def write(self, proba, prediction=None) -> None:
-        """Append rows: ``proba`` (m, n_classes) and, in all calls or in none, ``prediction`` (m,)."""
-        if self._is_closed:
-            raise ValueError(f"{self.path} is closed; make a new ProbabilityWriter.")
-        table = self._table(np.asarray(proba), prediction)
-        if not table.num_rows:
-            return  # no rows tell no type of prediction
-        if self._schema is not None and table.schema.names != self._schema.names:
-            raise ValueError("prediction must be given in every write or in none.")
-        self.write_table(table)
-
-    def _before_rows(self) -> None:
-        self._start(self._table(np.empty((0, len(self._columns))), None).schema)
-
-    def _table(self, proba: np.ndarray, prediction):
-        pa = _pyarrow()
-        if proba.ndim != 2 or proba.shape[1] != len(self._columns):
-            raise ValueError(f"proba has shape {proba.shape}, expected (rows, {len(self._columns)}): one a class.")
-        columns = {name: pa.array(np.ascontiguousarray(proba[:, j])) for j, name in enumerate(self._columns)}
-        if prediction is not None:
-            prediction = np.asarray(prediction)
-            if prediction.shape != (len(proba),):
-                raise ValueError(f"prediction has shape {prediction.shape}, expected ({len(proba)},).")
-            columns["prediction"] = pa.array(prediction.tolist() if prediction.dtype.kind in "UO" else prediction)
-        return pa.table(columns)

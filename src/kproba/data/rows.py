@@ -151,6 +151,14 @@ class Rows:
         which = self.number[index], self.keys[index], self.unit[index]
         return Rows(*parts, self.n_classes, *which, mass, self.group)
 
+    def without(self, index: np.ndarray) -> Rows:
+        """All rows but those of ``index``; all of them if none would be left.
+
+        That happens where all rows are copies of one, whose shares of classes every model gives.
+        """
+        rest = np.setdiff1d(np.arange(len(self)), index)
+        return self.take(rest) if len(rest) else self
+
     def merged(self, by_key: bool = False) -> tuple[Rows, np.ndarray]:
         """Equal rows of equal label as one row of their summed weight, and the place of every row among these.
 

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -202,12 +202,16 @@ class LabelledTable:
 
 
 class TableSource(Source):
-    """Rows of a table as a fitted transformer makes numbers of them."""
+    """Rows of a table as a fitted transformer makes numbers of them.
+
+    ``watch(frame, labels, start)`` is told of every part of the rows that a pass reads, before it is transformed.
+    """
 
     feature_names = None
 
-    def __init__(self, rows: LabelledTable, transformer, weight: str | None = None):
+    def __init__(self, rows: LabelledTable, transformer, weight: str | None = None, watch: Callable | None = None):
         self._rows, self._transformer, self._weight = replace(rows, verbose=0), transformer, weight
+        self._watch = watch
         first = next(rows.frames())
         X = self._numbers(first.frame.iloc[:1])
         self.name, self.n_rows = rows.table.name, rows.n_rows
@@ -217,6 +221,8 @@ class TableSource(Source):
         self._check_start(start_row)
         row, beside = 0, () if self._weight is None else (self._weight,)
         for frame, y in self._rows.frames(*beside):
+            if self._watch is not None:
+                self._watch(frame[self._rows.columns], y, row)
             surplus = min(max(start_row - row, 0), len(y))
             if surplus < len(y):
                 yield self._chunk(frame.iloc[surplus:], y[surplus:], row + surplus, columns_only)

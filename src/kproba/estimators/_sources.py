@@ -17,6 +17,7 @@ from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
 from ..data.look import Look, Looking, sample_size
+from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
 from ..devices.device import choose as choose_device
@@ -147,7 +148,8 @@ class SourceClassifier(KernelClassifier):
             raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
         saved = None if checkpoint is None else Checkpoint(checkpoint)
         seed = self._seed() if saved is None else saved.seed(self._seed())
-        look = self._look(source, seed)
+        record = PassRecord(inputs=saved is not None or not source.is_in_memory)
+        look = self._look(source, seed, record)
         look.classes(classes)  # refuses what has none
         if look.has_all and classes is None:
             X, y, weight = look.everything()
@@ -159,17 +161,17 @@ class SourceClassifier(KernelClassifier):
             self.classes_ = look.classes(classes)
             rows, factors = look.rows(self.classes_, self.class_weight)
             weights = np.array([look.label_weight.get(label, 0.0) for label in self.classes_.tolist()])
-            title, total = type(self).__name__, float(factors @ weights)
-            everything = AllRows(source, look.n_rows, total, self.classes_, factors, saved, title, self.verbose)
+            options = {"saved": saved, "record": record, "title": type(self).__name__, "verbose": self.verbose}
+            everything = AllRows(source, look.n_rows, float(factors @ weights), self.classes_, factors, **options)
             self._fit_rows(rows, seed, look.n_rows, everything)
         if saved is not None:
             saved.finish()
         return self
 
-    def _look(self, source: Source, seed: int) -> Look:
+    def _look(self, source: Source, seed: int, record: PassRecord) -> Look:
         looking = Looking(self._sample_size(source.n_features), seed, self.device_)
         with RowProgress(self.verbose, source.n_rows, f"{type(self).__name__}: look") as progress:
-            look = sweep_source(source, looking, progress=progress)
+            look = sweep_source(source, looking, progress=progress, record=record)
         if not look.n_rows:
             raise ValueError(f"{source.name} has no rows.")
         return look

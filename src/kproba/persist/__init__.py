@@ -16,6 +16,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, ModelFileWarning
+from ..io import check_output
 from . import archive
 from .audit import check, check_model
 from .graph import REFUSAL, Decoder, Encoder
@@ -60,6 +61,7 @@ def save(model: BaseEstimator, path: str | os.PathLike) -> None:
     """
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"{REFUSAL}: it is a {type(model).__name__}, no estimator.")
+    check_output(path)
     encoder = Encoder()
     try:
         root = encoder.value(model)

@@ -9,15 +9,14 @@ import os
 import re
 import stat
 import struct
-import uuid
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..exceptions import ModelFileError
+from ..io import AtomicFile
 from .types import shortened
 
 FORMAT = "kproba-model"
@@ -59,7 +58,7 @@ def write(path: str | os.PathLike, model: dict[str, Any], arrays: Sequence[np.nd
     _check_json_size(text, JSON_BYTES * BYTES_A_VALUE)
     if len(arrays) > MOST_MEMBERS - 3:
         raise ModelFileError(f"the model has {len(arrays)} arrays; a model file holds {MOST_MEMBERS - 3} at most.")
-    with _replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with AtomicFile(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         entries = {MODEL: _write_member(archive, MODEL, [text])}
         for number, array in enumerate(arrays):
             entries[array_name(number)] = _write_member(archive, array_name(number), _npy_parts(array))
@@ -86,28 +85,6 @@ def _npy_parts(array: np.ndarray) -> list:
     np.lib.format.write_array_header_1_0(head, fields)
     flat = np.ascontiguousarray(array.reshape(-1, order="F" if fields["fortran_order"] else "C"))
     return [head.getvalue(), flat.view(np.uint8).data if flat.size else b""]
-
-
-@contextmanager
-def _replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A temporary file beside ``path`` that takes its place at the end; an exception of any kind removes it."""
-    target = os.path.abspath(os.path.expanduser(os.fspath(path)))
-    folder, name = os.path.split(target)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"path={os.fspath(path)!r}: there is no directory {folder}; make it first.")
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"path={os.fspath(path)!r} is a directory; give the name of a file.")
-    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.remove(temporary)
-        raise
 
 
 # ---------------------------------------------------------------- reading

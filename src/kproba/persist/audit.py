@@ -544,7 +544,18 @@ def _check_column_kinds(reader: Any) -> None:
 def _check_table_model(model: Any) -> None:
     _need(hasattr(model.pipeline, "predict_proba"), model, "its pipeline predicts no probabilities")
     _need(_are_names(model.columns) and isinstance(model.target, str), model, "it does not name its columns")
-    _need(model.digest is None or isinstance(model.digest, str), model, "digest is no checksum")
+    if model.seen is not None:
+        steps = getattr(model.pipeline, "named_steps", {})
+        _need("columnkinds" in steps and "tablevectorizer" in steps, model, "nothing reads its training rows")
+        _check_seen_rows(model.seen)
+
+
+def _check_seen_rows(seen: Any) -> None:
+    digests = seen.digests
+    is_list = isinstance(digests, np.ndarray) and digests.ndim == 1 and digests.dtype == np.uint64
+    _need(is_list and len(digests) <= seen.n_rows, seen, "digests are not 64 bits a row")
+    _need(_is_count(seen.n_rows, 1) and _is_count(seen.total), seen, "it does not count its rows")
+    _need(isinstance(seen.repeated, float) and 0 <= seen.repeated <= 1, seen, "repeated is no share")
 
 
 def _are_names(value: Any) -> bool:

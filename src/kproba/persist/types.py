@@ -26,6 +26,7 @@ _OWN = {
     "kproba.basis": ("Basis", "MomentsOf"),
     "kproba.cli._models": ("TableModel",),
     "kproba.cli._kinds": ("ColumnKinds",),
+    "kproba.cli._training": ("SeenRows",),
     "kproba.data.encoding": ("Encoding",),
     "kproba.data.items": ("Items", "Memory", "Table"),
     "kproba.data.look": ("Look", "_Sample"),

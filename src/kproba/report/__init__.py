@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from pathlib import Path
+
+from ..io import AtomicFile, check_output
 
 
 def write_report(
@@ -29,8 +29,10 @@ def write_report(
         With ``on="leave-one-out"`` the training rows, of which y is needed, and X only for what is shown of them.
     path : str or Path, default="report.html"
         The file is there when it is complete, and not before.
-    on : {"held-out", "leave-one-out"}, default="held-out"
+    on : {"held-out", "leave-one-out", "training"}, default="held-out"
         ``"leave-one-out"`` judges by ``loo_proba_``, what the model says of each training row without that row.
+        ``"training"`` is for rows that the model was fitted on where there is no such thing; the page then says that
+        its figures are not about new rows.
     X_train, y_train : the training rows, optional
         With them a logistic regression and the class shares of the training rows stand beside the model.
     names : sequence of str, optional
@@ -57,29 +59,16 @@ def write_report(
     True
     """
     from .facts import collect  # drawn in here, so that importing kproba stays fast
+
+    check_output(path)  # before the work, not after it
+    options = {"X_train": X_train, "y_train": y_train, "names": names, "random_state": random_state}
+    return write_facts(collect(model, X, y, on=on, title=title, **options), path)
+
+
+def write_facts(facts, path) -> Path:
+    """Write the page about facts that were collected."""
     from .page import page
 
-    target = _writable(path)
-    options = {"X_train": X_train, "y_train": y_train, "names": names, "random_state": random_state}
-    facts = collect(model, X, y, on=on, title=title, **options)
-    _write_whole(target, page(facts))
-    return target
-
-
-def _writable(path) -> Path:
-    target = Path(os.path.expanduser(os.fspath(path))).absolute()
-    if target.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a directory; give the name of a file.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: there is no directory {target.parent}; make it first.")
-    return target
-
-
-def _write_whole(target: Path, text: str) -> None:
-    """All of the file or nothing: whatever stood there stays until the new one is complete."""
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with AtomicFile(path) as file:
+        file.write(page(facts).encode())
+    return Path(path).expanduser().absolute()

@@ -47,7 +47,9 @@ LINKS = {
 }
 #: Classifiers whose leave-one-out is not exact.
 APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
-HELD_OUT, LEAVE_ONE_OUT = "held-out", "leave-one-out"
+#: What rows are judged by: predictions of new rows; leave-one-out; leave-one-out for those that the model was fitted on
+#: and predictions for others; or, where there is nothing better, predictions of rows that the model was fitted on.
+HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING = "held-out", "leave-one-out", "leave-one-out and held-out", "training"
 
 
 #: The measures of a score as people call them.
@@ -109,8 +111,8 @@ class PathFacts:
 class Facts:
     """What a report says of a model.
 
-    ``on`` is "held-out" or "leave-one-out"; ``fitted`` has pairs of what was fitted; ``notes`` say what the reader has
-    to know about the rows and the rivals.
+    ``on`` is "held-out", "leave-one-out", "leave-one-out and held-out" or "training"; ``fitted`` has pairs of what was
+    fitted; ``notes`` say what the reader has to know about the rows and the rivals.
     """
 
     title: str
@@ -159,6 +161,25 @@ def collect(
     """
     check_is_fitted(model)
     rows = _judged(model, X, y, on, X_train, y_train)
+    options = {"X_train": X_train, "y_train": y_train, "names": names, "title": title, "random_state": random_state}
+    return describe(model, rows, on, **options)
+
+
+def describe(
+    model,
+    rows: Judged,
+    on: str,
+    *,
+    n_training: int | None = None,
+    X_train=None,
+    y_train=None,
+    names=None,
+    title: str | None = None,
+    random_state: int = 0,
+) -> Facts:
+    """The facts of rows that were judged; the model was fitted on ``n_training`` of them, by default on none or all."""
+    if n_training is None:
+        n_training = 0 if on == HELD_OUT else len(rows.codes)
     others, notes = rivals(model, rows, y_train, X_train, on == LEAVE_ONE_OUT, random_state)
     top = top_class(rows.codes, rows.proba)
     labels = tuple(map(str, model.classes_.tolist()))
@@ -190,7 +211,7 @@ def collect(
             wrong[np.argsort(-top.confidence[wrong], kind="stable")][:MOST_ROWS], rows, labels, columns
         ),
         n_mistakes=len(wrong),
-        notes=(*_notes(model, on), *notes),
+        notes=(*_notes(model, on, n_training, len(rows.codes)), *notes),
     )
 
 
@@ -211,10 +232,15 @@ def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
     if on == LEAVE_ONE_OUT:
         X, y = (X_train, y_train) if y is None else (X, y)
         proba, how = _leave_one_out(model, y), "loo_proba_"
-    elif on == HELD_OUT:
+    elif on in (HELD_OUT, TRAINING):
         proba, how = _predicted(model, X, y), "predict_proba"
     else:
-        raise ValueError(f"on={on!r} is not known; use {HELD_OUT!r} or {LEAVE_ONE_OUT!r}.")
+        raise ValueError(f"on={on!r} is not known; use {HELD_OUT!r}, {LEAVE_ONE_OUT!r} or {TRAINING!r}.")
+    return judged(model, X, y, proba, how)
+
+
+def judged(model, X, y, proba, how: str = "predict_proba") -> Judged:
+    """Rows with the probabilities that they are judged by, which ``how`` gave."""
     _refuse_tags(model, y)
     proba, labels = np.asarray(proba, dtype=np.float64), np.asarray(to_numpy(y))
     if proba.shape != (len(labels), len(model.classes_)):
@@ -398,18 +424,38 @@ def _path(final) -> PathFacts | None:
     return PathFacts(ridge, log_loss, error, n_points, float(final.ridge_))
 
 
-def _notes(model, on: str) -> list[str]:
+def about_rows(on: str, n_training: int, n_rows: int) -> str:
+    """Which rows the figures are of, and what that means for new ones."""
+    which = "All of these rows" if n_training == n_rows else f"{n_training:,} of these {n_rows:,} rows"
+    if on == TRAINING and n_training < n_rows:  # an estimate, where a sample of many training rows is known
+        return (
+            f"About {which} are rows that the model was fitted on, and it has no leave-one-out probabilities of them: "
+            "the figures are better than those of new rows. Leave these rows out."
+        )
+    if on == TRAINING:
+        return (
+            f"{which} are rows that the model was fitted on, and it has no leave-one-out probabilities of them: the "
+            "figures say nothing about new rows. Judge the model by rows that were set aside."
+        )
+    if on == MIXED:
+        return (
+            f"{which} equal rows that the model was fitted on. Each of these is judged by the model without it "
+            "(leave-one-out), the others by predictions."
+        )
+    if on == LEAVE_ONE_OUT:
+        return "All figures are of the training rows: each row is judged by the model without that row (leave-one-out)."
+    return "All figures are of rows that were given as held out. If the model saw them in its fit, they flatter it."
+
+
+def _notes(model, on: str, n_training: int, n_rows: int) -> list[str]:
     """What the reader has to know of the rows before anything else."""
     final = final_step(model)
-    if on == HELD_OUT:
-        notes = [
-            "All figures are of rows that were given as held out. If the model saw them in its fit, they flatter it."
-        ]
-    else:
-        notes = [
-            "All figures are of the training rows: each row is judged by the model without that row (leave-one-out). "
-            "The same scores chose the parameters and calibrated: on a hundred rows or so they are a little optimistic."
-        ]
+    notes = [about_rows(on, n_training, n_rows)]
+    if on in (LEAVE_ONE_OUT, MIXED):
+        notes.append(
+            "The scores of leave-one-out also chose the parameters and calibrated the probabilities: on small tables "
+            "they are better than new rows will be."
+        )
         if type(final).__name__ in APPROXIMATE:
             notes.append(f"Leave-one-out of {type(final).__name__} is an approximation.")
         if isinstance(model, Pipeline) and len(model) > 1:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from . import figures
-from .facts import LEAVE_ONE_OUT, ClassFacts, Facts, RowFacts, Score
+from .facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
 from .markup import as_json, count, escaped, label, number, share
 from .measures import Interval
 
@@ -73,9 +73,18 @@ def _class_numbers(one: ClassFacts) -> tuple[str, ...]:
     return (count(one.rows), *shares, number(one.auc), number(one.average_precision))
 
 
+#: What the rows are called in the first line.
+_WHICH = {
+    HELD_OUT: "held-out rows",
+    LEAVE_ONE_OUT: "training rows, each left out",
+    MIXED: "rows, those of the training table each left out",
+    TRAINING: "<strong>training rows: nothing here is about new rows</strong>",
+}
+
+
 def _header(facts: Facts) -> str:
     own = facts.scores[0]
-    which = "training rows, each left out" if facts.on == LEAVE_ONE_OUT else "held-out rows"
+    which = _WHICH[facts.on]
     cards = "".join(
         f'<div class="card"><h2>{title}</h2><p class="big">{_shown(getattr(own, name), name)}</p>'
         f'<p class="between">{_between(getattr(own, name), name)}</p></div>'

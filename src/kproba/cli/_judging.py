@@ -1,0 +1,92 @@
+"""How good a model is on a table whose classes are known, with care for the rows that it was fitted on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.files import SEPARATORS
+from ..data.tables import TEXT, LabelledTable
+from ..report.facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, Facts, about_rows, describe, judged
+from . import _frames, _models, _text
+from ._training import Recognition, row_digests
+
+
+def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
+    """The facts of a report on ``args.data``, and which rows these are for a program to read."""
+    rows = _judge(model, labelled(model, args.data, args))
+    said = about_rows(rows.on, rows.n_training, len(rows.y))
+    about: dict[str, Any] = {"rows": len(rows.y), "on": rows.on, "training_rows": rows.n_training}
+    if rows.on == TRAINING:
+        about["warning"] = said
+    elif rows.on != HELD_OUT:
+        _text.remark(args, f"{args.data}: {said}")
+    found = judged(model.pipeline, rows.X, rows.y, rows.proba)
+    options |= {"names": model.columns, "n_training": rows.n_training}
+    return describe(model.pipeline, found, rows.on, **options), about
+
+
+def with_warning(text: str, about: dict) -> str:
+    """An answer with what the reader must not miss, which --quiet does not leave out."""
+    return f"{text}\n\n{about['warning']}" if "warning" in about else text
+
+
+class Rows(NamedTuple):
+    """Columns that the model reads, classes, probabilities to judge by, and what these are; see :data:`TRAINING`."""
+
+    X: Any
+    y: np.ndarray
+    proba: np.ndarray
+    on: str
+    n_training: int
+
+
+def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
+    """One pass over a table. Rows that the model was fitted on are judged by leave-one-out if it has that."""
+    recognition = None if model.seen is None else Recognition(model.seen)
+    frames, labels, predicted, numbers = [], [], [], []
+    for frame, y in table.frames(title="probabilities"):
+        frame = frame[table.columns]
+        frames += [] if _frames.is_large(table.table) else [frame]
+        labels.append(y)
+        predicted.append(model.predict_proba(frame))
+        if recognition is not None:
+            numbers.append(recognition.numbers(row_digests(model.pipeline, frame, y)))
+    X, y, proba = _frames.joined(frames) if frames else table, np.concatenate(labels), np.concatenate(predicted)
+    if recognition is None or not recognition.n_training:
+        return Rows(X, y, proba, HELD_OUT, 0)
+    if model.left_out is None:
+        return Rows(X, y, proba, TRAINING, recognition.n_training)
+    known = np.concatenate(numbers)
+    mine = known >= 0
+    proba[mine] = model.left_out[known[mine]]
+    return Rows(X, y, proba, LEAVE_ONE_OUT if mine.all() else MIXED, recognition.n_training)
+
+
+def in_memory(table: LabelledTable):
+    """The columns as one frame; those of a large table stay where they are."""
+    return table if _frames.is_large(table.table) else table.whole()
+
+
+def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
+    """The rows of a table whose classes are known."""
+    target = args.target or model.target
+    if not target:
+        raise ValueError("--target is needed: the model does not know the name of the column that it predicts.")
+    table = model.opened(args, path)
+    _frames.check_target(table.columns, target, path)
+    if table.format in SEPARATORS and model.classes.dtype.kind not in "iufb":
+        table = table.typed({target: TEXT})
+    rows = LabelledTable.of(table, model.columns, target, _text.wants_progress(args))
+    if not rows.n_rows:
+        raise ValueError(f"{path}: the column {target!r} is empty in every row.")
+    if rows.n_missing:
+        _text.remark(args, f"{path}: {rows.n_missing} row(s) without {target!r} left out")
+    unknown = sorted(set(rows.counts) - set(model.classes.tolist()), key=str)
+    if unknown:
+        raise ValueError(
+            f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
+            f"{_frames.listing(model.classes)}."
+        )
+    return rows

@@ -1,0 +1,158 @@
+"""Which rows a model was fitted on: they are recognised in any order, in any file, in part and among others.
+
+A row is known by 64 bits of BLAKE2b of its values and its class. Among n training rows, another row is taken for one
+of them with a probability of n · 2⁻⁶⁴, less than 10⁻¹³ for a million. Numbers count as float32, which is what the
+classifier sees of them, so that a CSV file and the Parquet file it was made of have the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib import import_module
+
+import numpy as np
+
+#: Digests that a model keeps, 1 MB of them. Of more rows it has the smallest, a random sample of the distinct rows.
+MOST_KEPT = 1 << 17
+#: Rows that equal training rows by chance may be this many standard deviations more than expected.
+DEVIATIONS = 3.0
+_DIGEST_BYTES = 8
+_MISSING = np.uint64(0x7FF8DEAD7FF8DEAD)  # no float32, and a text only with a probability of 2⁻⁶⁴
+_MASK = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """The rows that a model was fitted on, as far as is needed to recognise them.
+
+    ``digests`` are those of all rows in their order, or, where there are more than fit, the smallest ones in order of
+    size. ``total`` is the sum of all digests modulo 2⁶³, the same for all orders of the rows: unlike a XOR it does not
+    cancel for pairs of equal rows. ``repeated`` is the share of rows that equal another one.
+    """
+
+    digests: np.ndarray
+    n_rows: int
+    total: int
+    repeated: float
+
+    @property
+    def has_all(self) -> bool:
+        return len(self.digests) == self.n_rows
+
+
+class RowSketch:
+    """Takes in the rows of a fit part by part, once each however often they are read."""
+
+    def __init__(self, prepared):
+        self._prepared, self._is_cut = prepared, False
+        self._digests, self._counts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        self._n_rows, self._total = 0, 0
+
+    def add(self, frame, labels: np.ndarray, start: int = 0) -> None:
+        """Take in the rows from number ``start`` on."""
+        if start < self._n_rows:
+            return
+        digests = row_digests(self._prepared, frame, labels)
+        self._n_rows += len(digests)
+        self._total = (self._total + _sum(digests)) & _MASK
+        self._digests.append(digests)
+        self._counts.append(np.ones(len(digests), np.int64))
+        if self._n_rows > MOST_KEPT and sum(map(len, self._digests)) > 2 * MOST_KEPT:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Keep the smallest digests, each once, and how often it came."""
+        digests, place = np.unique(np.concatenate(self._digests), return_inverse=True)
+        counts = np.bincount(place, np.concatenate(self._counts)).astype(np.int64)
+        self._digests, self._counts, self._is_cut = [digests[:MOST_KEPT]], [counts[:MOST_KEPT]], True
+
+    def finish(self) -> SeenRows:
+        if self._n_rows > MOST_KEPT:
+            self._cut()
+        digests = np.concatenate(self._digests)
+        counts = np.concatenate(self._counts) if self._is_cut else np.unique(digests, return_counts=True)[1]
+        repeated = float(counts[counts > 1].sum() / max(1, counts.sum()))
+        return SeenRows(digests, self._n_rows, self._total, repeated)
+
+
+class Recognition:
+    """Compares rows with those that a model was fitted on, part by part."""
+
+    def __init__(self, seen: SeenRows):
+        self._seen, self._order = seen, np.argsort(seen.digests, kind="stable")
+        self._sorted = seen.digests[self._order]
+        self.n_rows, self._n_known, self._n_compared, self._total = 0, 0, 0, 0
+
+    def numbers(self, digests: np.ndarray) -> np.ndarray:
+        """The number of the training row that each row equals; -1 where there is none, or where it is not kept."""
+        place = np.searchsorted(self._sorted, digests)
+        inside = place < len(self._sorted)
+        place[~inside] = 0
+        found = np.where(inside & (self._sorted[place] == digests), self._order[place], -1)
+        same = self._seen.digests[self.n_rows : self.n_rows + len(digests)]
+        if self._seen.has_all and np.array_equal(same, digests):  # in their order: each of equal rows is itself
+            found = self.n_rows + np.arange(len(digests))
+        self.n_rows += len(digests)
+        self._total = (self._total + _sum(digests)) & _MASK
+        self._n_known += int((found >= 0).sum())
+        self._n_compared += len(digests) if self._seen.has_all else int(inside.sum())
+        return found
+
+    @property
+    def n_training(self) -> int:
+        """How many of the rows are training rows, by estimate where not all are kept; 0 if chance explains them.
+
+        New rows equal old ones where rows repeat themselves: by Good and Turing's estimate with a probability of the
+        share of rows that came more than once. Only more than that are evidence, or the whole table.
+        """
+        if (self.n_rows, self._total) == (self._seen.n_rows, self._seen.total):
+            return self.n_rows
+        p, n = self._seen.repeated, self._n_compared
+        if not n or self._n_known <= p * n + DEVIATIONS * np.sqrt(p * (1 - p) * n):
+            return 0
+        return max(1, round(self._n_known / n * self.n_rows))
+
+
+def row_digests(prepared, frame, labels: np.ndarray) -> np.ndarray:
+    """64 bits a row, of the values as the steps before a classifier read them and of the class."""
+    frame = prepared["columnkinds"].transform(frame)
+    dates = _date_readers(prepared)
+    columns = [_date_words(frame[name], dates[name]) if name in dates else _words(frame[name]) for name in frame]
+    words = np.column_stack([*columns, _text_words(import_module("pandas").Series(labels))])
+    text, width = words.tobytes(), words.itemsize * words.shape[1]
+    digests = (blake2b(text[k : k + width], digest_size=_DIGEST_BYTES).digest() for k in range(0, len(text), width))
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _date_readers(prepared) -> dict:
+    """What reads the dates of each column that has some."""
+    table = prepared["tablevectorizer"]
+    steps = {name: table.all_processing_steps_[name] for name in table.kind_to_columns_["datetime"]}
+    return {name: step for name, found in steps.items() for step in found if type(step).__name__ == "ToDatetime"}
+
+
+def _words(column) -> np.ndarray:
+    """64 bits a value: numbers as float32, all else as text without blanks around it."""
+    if column.dtype.kind not in "iufb":
+        return _text_words(column)
+    with np.errstate(over="ignore"):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32) + np.float32(0)  # no −0
+    return np.where(np.isnan(values), _MISSING, values.view(np.uint32).astype(np.uint64))
+
+
+def _text_words(column) -> np.ndarray:
+    codes, distinct = import_module("pandas").factorize(column)
+    texts = (blake2b(str(each).strip().encode("utf-8", "surrogatepass"), digest_size=8).digest() for each in distinct)
+    words = np.append(np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64), _MISSING)
+    return words[codes]  # what is missing has the code −1
+
+
+def _date_words(column, reader) -> np.ndarray:
+    """Moments in nanoseconds, however they were written."""
+    moments = import_module("pandas").to_datetime(reader.transform(column), utc=True).astype("datetime64[ns, UTC]")
+    return np.where(moments.isna(), _MISSING, moments.astype("int64").to_numpy().view(np.uint64))
+
+
+def _sum(digests: np.ndarray) -> int:
+    return int(digests.sum(dtype=np.uint64)) & _MASK
