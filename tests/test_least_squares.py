@@ -143,10 +143,18 @@ class TestSimilarity:
             assert_allclose([group.ridge_factor for group in groups], [0.5**-power, 2.0**-power])
             assert all(type(group.ridge_factor) is float for group in groups)
 
-    def test_eigenvalues_of_rounding_size_are_zero(self):
-        values = np.array([1e-12 * 0.99, 1e-12 * 1.01, 1.0])
+    @pytest.mark.parametrize("scale", [1.0, 100.0])
+    def test_eigenvalues_of_rounding_size_are_zero(self, scale):
+        values = scale * np.array([1e-12 * 0.99, 1e-12 * 1.01, 1.0])
         found = ClassSimilarity.of(np.diag(values))
-        assert_allclose(np.sort(found.values), [0.0, 1.01e-12, 1.0])
+        assert_allclose(np.sort(found.values), scale * np.array([0.0, 1.01e-12, 1.0]))
+
+    def test_small_eigenvalues_stay_apart(self):
+        groups = ClassSimilarity.of(np.diag([1e-9, 2e-9, 1.0])).groups(1)
+        assert [group.columns.tolist() for group in groups] == [[0], [1], [2]]
+        assert_allclose([group.ridge_factor for group in groups], [1e9, 5e8, 1.0])
+
+    def test_a_singular_similarity(self):
         ones = ClassSimilarity.of(np.ones((3, 3)))
         assert (ones.values[:2] == 0).all() and [group.columns.tolist() for group in ones.groups(1)] == [[2]]
 

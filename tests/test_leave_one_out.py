@@ -220,6 +220,13 @@ class TestSteps:
         assert_allclose(solved.refitted(self.influence()), [[-1.0011], [-2.0011]])
         assert len(solved.seen) == 1
 
+    def test_a_move_of_just_the_limit_has_not_arrived(self, monkeypatch):
+        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        monkeypatch.setattr(module, "ARRIVED", 0.5)
+        start = -np.diag([1.0, 2.0])[:, None, :]
+        solved = self.solved([start - 0.5 * np.eye(2)[:, None, :]])
+        assert_allclose(solved.refitted(self.influence()), [[-1.5], [-2.5]])
+
     def test_takes_so_many_steps_and_combines_so_many(self, monkeypatch):
         counts = []
         monkeypatch.setattr(module, "_accelerated", lambda seen: counts.append(len(seen)) or seen[-1][0])

@@ -36,12 +36,13 @@ class TestOwnCenters:
         rows = Rows(*parts, mass=np.array([2.0, 1.0, 1.0]))
         assert own_centers(rows, basis_of(X[:3], LABELS[:3])).tolist() == [[-1], [1], [2]]
 
-    def test_rounding_of_weights_is_forgiven(self):
-        weight = np.array([0.1, 0.2, 0.3])
+    @pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+    def test_rounding_of_weights_is_forgiven(self, scale):
+        weight = scale * np.array([0.1, 0.2, 0.3])
         rows = Rows.of(np.zeros((3, 1)), np.zeros(3, int), weight, 1)
-        rows = Rows(rows.X, rows.labels, weight, 1, rows.number, rows.keys, np.full(3, 0.6 * (1 - 1e-13)))
+        rows = Rows(rows.X, rows.labels, weight, 1, rows.number, rows.keys, np.full(3, scale * 0.6 * (1 - 1e-13)))
         assert own_centers(rows, basis_of([[0.0]], [0])).tolist() == [[0]] * 3
-        rows = Rows(rows.X, rows.labels, weight, 1, rows.number, rows.keys, np.full(3, 0.6 * (1 - 1e-11)))
+        rows = Rows(rows.X, rows.labels, weight, 1, rows.number, rows.keys, np.full(3, scale * 0.6 * (1 - 1e-11)))
         assert own_centers(rows, basis_of([[0.0]], [0])).shape == (3, 0)
 
     def test_tags_of_a_row_have_a_centre_each(self):
@@ -57,9 +58,19 @@ class TestOwnCenters:
     def test_classes_without_centres_or_rows(self):
         rows = Rows.of(X, LABELS, np.ones(6), 2)
         assert own_centers(rows, basis_of([[7.0]], [0])).shape == (6, 0)
-        assert own_centers(rows, basis_of([[0.0]], [-1])).shape == (6, 0)
+        nothing = own_centers(rows, basis_of([[0.0]], [-1]))
+        assert nothing.shape == (6, 0) and nothing.dtype.kind == "i"
         assert own_centers(rows, basis_of(np.empty((0, 1)), np.empty(0, int))).shape == (6, 0)
         assert own_centers(rows.take(np.array([0])), basis_of([[0.0], [0.0]], [0, 1])).tolist() == [[0]]
+
+    def test_one_or_two_centres_anywhere_among_the_rows(self):
+        rows = Rows.of(X[[0, 1, 2, 5]], np.zeros(4, int), np.ones(4), 1)
+        for i in range(4):
+            found = own_centers(rows, basis_of(rows.X[[i]], [0]))
+            assert found[:, 0].tolist() == [0 if row == i else -1 for row in range(4)]
+            j = (i + 1) % 4
+            found = own_centers(rows, basis_of(rows.X[[i, j]], [0, 0]))
+            assert found[:, 0].tolist() == [{i: 0, j: 1}.get(row, -1) for row in range(4)]
 
     def test_compressed(self):
         found = _compressed(np.array([[-1, 3, -1], [-1, -1, -1], [0, -1, 7]]))
@@ -111,6 +122,13 @@ def test_coefficients_without_rows_and_centres(own, block_bytes, monkeypatch):
         assert (found[i, gone] == 0.0).all()
     for part, before in zip((inverse, phi, theta, targets, unit, own), given):
         np.testing.assert_array_equal(part, before)
+
+
+def test_a_system_of_one_centre_that_goes():
+    found = coefficients_without(
+        np.eye(1), np.ones((2, 1)) / 2, np.ones(1), np.ones(2), np.ones(2), np.array([[0, -1]] * 2)
+    )
+    np.testing.assert_array_equal(found, np.zeros((2, 1)))
 
 
 def test_a_leverage_of_one_stays_finite():

@@ -125,6 +125,13 @@ def test_taking_rows_takes_all_that_belongs_to_them():
     assert some.n_classes == 4
 
 
+def test_rows_without_some():
+    rows = Rows.of(X, np.zeros(5, int), np.ones(5), 1)
+    assert rows.without(np.array([3, 0])).number.tolist() == [1, 2, 4]
+    assert rows.without(np.array([1, 2, 3, 4])).number.tolist() == [0]
+    assert rows.without(np.arange(5)) is rows
+
+
 def test_inputs_are_replaced_and_nothing_else():
     rows = Rows.of(X, np.zeros(5, int), np.ones(5), 1)
     other = rows.replace_inputs(2 * X)
