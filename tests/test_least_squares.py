@@ -344,6 +344,28 @@ def test_when_one_decomposition_pays(options, n_ridges, expected):
     assert [type(path) for path in paths] == [EigenPath if expected else CholeskyPath]
 
 
+class TestCost:
+    def test_one_decomposition_serves_all_ridges_in_one_sweep(self, monkeypatch):
+        made, swept, of, featured = [], [], EigenPath.of, LeastSquares._featured
+        monkeypatch.setattr(EigenPath, "of", lambda H, P: made.append(len(H)) or of(H, P))
+        monkeypatch.setattr(LeastSquares, "_featured", lambda self, rows: swept.append(1) or featured(self, rows))
+        list(problem(solver="eigen").path([0.1, 0.2]))
+        assert made == [5] and swept == [1]
+        list(problem(solver="eigen").hold_out(np.array([1]), [0.1, 0.2]))
+        assert made == [5, 5]
+
+    def test_factors_are_held_one_at_a_time(self, monkeypatch):
+        made, at = [], CholeskyPath.at
+        monkeypatch.setattr(CholeskyPath, "at", lambda self, ridge: made.append(ridge) or at(self, ridge))
+        path = problem().path([0.1, 0.2])
+        next(path)
+        assert made == [0.1 * WEIGHT.sum()]
+
+    def test_rows_that_stay_are_not_scored_where_others_are_held_out(self, monkeypatch):
+        monkeypatch.setattr(LeastSquares, "_owned_loo", lambda *args: pytest.fail("nobody asked for these"))
+        list(class_wise().hold_out(np.array([0, 4]), [RIDGE]))
+
+
 def test_systems():
     assert System(None, []).of_centers(X) is X
     np.testing.assert_array_equal(System(np.array([1]), []).of_centers(X), X[:, [1]])

@@ -214,9 +214,18 @@ class TestSoftmaxFit:
             np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
 
     def test_bounds_of_scores_that_are_clipped(self):
-        fit = SoftmaxFit(np.array([[1e3, -5e3], [1e9, 0.5]]), np.eye(2), np.ones(2), np.array([0.5, 0.5]))
-        np.testing.assert_allclose(fit.q, [[1000.5, -999.5], [500.25, -499.25]])
-        np.testing.assert_array_equal(fit.g, [[0.0], [1.0]])
+        scores = np.array([[1e3, -5e3], [1e9, 0.5], [-0.5, 0.25], [0.25, 0.5]])
+        fit = SoftmaxFit(scores, np.eye(2)[[0, 1, 0, 1]], np.ones(4), np.array([0.5, 0.5]))
+        np.testing.assert_allclose(fit.q[:2], [[1000.5, -999.5], [500.25, -499.25]])
+        np.testing.assert_array_equal(fit.g, [[0.0], [1.0], [0.0], [0.75]])
+
+    def test_steep_links_do_not_overflow(self):
+        problem = softmax_problem()
+        problem[0][:2] *= [[40.0], [-30.0]]
+        x = np.concatenate([[6.0, 6.0], np.zeros(6)])
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            value, gradient = SoftmaxFit(*problem).loss(x)
+        assert np.isfinite(value) and np.isfinite(gradient).all()
 
     def test_run_finds_the_minimum(self):
         scores, targets, weight, prior = softmax_problem()
@@ -422,6 +431,9 @@ class TestFitLink:
         rows, scores = rows_of(np.arange(n) % 3, np.arange(1.0, n + 1)), RNG.random((n, 3))
         fit_link("auto", scores, rows)
         some = np.argsort(rows.keys, kind="stable")[:used]
+        same = rows_of(np.arange(n) % 3, X=np.ones((n, 1)))
+        fit_link("auto", scores, same)  # rows of one key come in their order
+        np.testing.assert_array_equal(seen[1][0], scores[:used])
         for part, expected in zip(seen[0], (scores[some], rows.targets(some), rows.weight[some], positive_prior(rows))):
             np.testing.assert_array_equal(part, expected)
 

@@ -14,7 +14,16 @@ from sklearn.frozen import FrozenEstimator
 from kproba import LSPC, RejectOption, conformal_sets
 from kproba.data.sources import ArraySource
 from kproba.exceptions import NothingKeptWarning
-from kproba.reject import _dtype_with, _first_rank, _label_of_rejection, fewest_rows, risk_coverage, safe_rank
+from kproba.reject import (
+    _dtype_with,
+    _first_rank,
+    _label_of_rejection,
+    _passed_on,
+    fewest_rows,
+    risk_coverage,
+    safe_rank,
+    wrong_from_the_surest,
+)
 
 PROBA = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6], [0.55, 0.45]])
 LABELS = np.array(["a", "b", "b", "b", "a"])
@@ -144,6 +153,13 @@ class TestCurves:
         np.testing.assert_allclose(curve["upper_bound"], beta.ppf(0.95, [2, 3], [1, 2]))
         assert risk_coverage([1], [1])["upper_bound"] == [1.0]
 
+    def test_numbers_of_any_type(self):
+        curve = risk_coverage(np.array([1, 3, 2], np.uint8), [1.0, 0.0, 0.0])
+        assert curve["thresholds"].dtype == np.float64 and curve["thresholds"].tolist() == [3.0, 2.0, 1.0]
+        np.testing.assert_allclose(curve["error"], [0, 0, 1 / 3])
+        n_wrong, last = wrong_from_the_surest([1, 2], [1.0, 0.0])
+        assert n_wrong.tolist() == [0, 1] and n_wrong.dtype.kind == "i" and last.tolist() == [0, 1]
+
 
 class TestRanks:
     @pytest.mark.parametrize("max_error", [0.05, 0.3, 0.9])
@@ -210,6 +226,7 @@ class TestLabels:
     def test_given_label_in_predictions(self):
         found = frozen(threshold=0.7, reject_label="undecided").fit(PROBA, LABELS).predict(PROBA)
         assert found.tolist() == ["a", "b", "a", "undecided", "undecided"]
+        assert found.dtype == np.dtype("<U9")
 
 
 class TestCalibration:
@@ -268,12 +285,21 @@ class TestCalibration:
         assert clf.calibration_labels_.tolist() == ["a", "b", "b"]
         assert clf.estimator_.weight_ is weight
 
-    def test_float32_is_counted_in_float64(self):
+    def test_low_precision_is_counted_in_float64(self):
         clf = frozen(threshold=0.5)
-        clf.estimator.estimator.predict_proba = lambda X: np.asarray(X, dtype=np.float32)
+        clf.estimator.estimator.predict_proba = lambda X: np.asarray(X, dtype=np.float16)
         assert clf.fit(PROBA, LABELS).calibration_proba_.dtype == np.float64
-        sets = clf.predict_set(PROBA, coverage=0.6)
-        assert sets.shape == PROBA.shape
+        p = PROBA.astype(np.float16).astype(float)
+        for coverage in (0.3, 0.5, 0.6, 0.8):
+            found = clf.predict_set(PROBA, coverage, allow_empty=True)
+            np.testing.assert_array_equal(found, conformal_sets(p, LABELS, p, coverage, allow_empty=True))
+
+    def test_estimators_that_know_no_weights(self):
+        class Unweighted(Says):
+            def fit(self, X, y):
+                return super().fit(X, y)
+
+        assert RejectOption(Unweighted(loo=True), threshold=0.5).fit(PROBA, LABELS).calibrated_by_ == "loo"
 
     def test_frozen_classifier_must_be_fitted(self):
         with pytest.raises(NotFittedError):
@@ -286,6 +312,21 @@ class TestPassedOn:
         np.testing.assert_array_equal(clf.predict_proba(PROBA), PROBA)
         np.testing.assert_array_equal(clf.decision_function(PROBA), PROBA[:, 1] - 0.5)
         assert clf.n_features_in_ == 2 and not hasattr(clf, "feature_names_in_")
+
+    def test_methods_exist_where_the_classifier_has_them(self):
+        class Wrapper:
+            estimator = Says()
+
+            @_passed_on("predict_proba")
+            def predict_proba(self):
+                return "its own"
+
+        wrapper = Wrapper()
+        assert wrapper.predict_proba() == "its own"
+        wrapper.estimator_ = BaseEstimator()  # the fitted one counts
+        assert not hasattr(wrapper, "predict_proba")
+        wrapper.estimator, wrapper.estimator_ = BaseEstimator(), Says()
+        assert wrapper.predict_proba() == "its own"
 
     def test_nothing_before_the_fit(self):
         clf = RejectOption(Says(), threshold=0.5)
