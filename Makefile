@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test check torch browser mutation docs format bench experiments tables wheel clean
+.PHONY: help demo test thorough numerical check torch fuzz browser mutation docs format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -19,6 +19,9 @@ demo: $(STAMP)plot ## fit LSPC beside a calibrated SVC on digits, print the tabl
 test: $(STAMP)test ## the whole test suite, docstring examples and README included
 	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md' -n 2 --dist worksteal
 
+thorough: $(STAMP)test ## many more random tables against the textbook versions than the suite takes, new ones every time
+	KPROBA_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/test_differential.py tests/test_metamorphic.py -n 2
+
 check: $(STAMP)dev ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -27,6 +30,9 @@ check: $(STAMP)dev ## format, lint and types
 torch: $(STAMP)test ## the tests of tensors with PyTorch, on the CPU
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pytest tests/test_devices.py
+
+fuzz: $(STAMP)fuzz ## load a million mutated model files, guided by coverage: about an hour on one core
+	$(BIN)/python scripts/fuzz_model_files.py --runs 1000000 --keep out/fuzz
 
 browser: $(STAMP)test ## install Chromium if need be, and run the tests of the report in it
 	scripts/install_chromium.sh

@@ -15,9 +15,12 @@ from . import results
 MODULES = {
     "fit_floor": "fit_floor",
     "predict_floor": "predict_floor",
+    "oversubscription": "oversubscription",
     "memory": "memory",
+    "random_problems": "random_problems",
     "onnx_graphs": "onnx_graphs",
     "klr_loo": "klr_loo",
+    "loo_trust": "loo_trust",
     "klr_letter": "klr_letter",
     "ivm_search": "ivm_search",
     "ivm_svc": "ivm_svc",

@@ -113,6 +113,20 @@ def predict_floor(payload: dict) -> str:
     return markdown(["predict_proba", "rows a second", "bare products", "time over theirs"], rows)
 
 
+def oversubscription(payload: dict) -> str:
+    """Seconds by the threads of an estimator, beside those of joblib and by itself."""
+    folds, rows, cells = payload["folds"], f"{payload['rows']:,}", payload["cells"]
+    names = {
+        "loky": f"cross-validation by {folds} folds, worker processes",
+        "threading": "the same, worker threads",
+        "fit": "one fit that chooses everything",
+        "large fit": f"one fit of {rows} rows, all given",
+    }
+    columns = list(next(iter(cells.values())))
+    texts = [[text, *(f"{cells[key][column]:.2f}" for column in columns)] for key, text in names.items()]
+    return markdown(["seconds", *(f"`{column}`" for column in columns)], texts)
+
+
 def memory(payload: dict) -> str:
     rows = []
     for key, cell in payload["cells"].items():
@@ -120,6 +134,14 @@ def memory(payload: dict) -> str:
         units = [f"{cell['in_b_squared_8']:.2f}", f"{cell['over_allowance']:.2f}"]
         rows.append([mode, f"{int(b):,}", f"{int(n):,}", f"{cell['extra_bytes'] / 2**20:,.0f}", *units])
     return markdown(["fit", "centres b", "rows", "peak, MiB", "in 8b² bytes", "over the allowance"], rows)
+
+
+def random_problems(payload: dict) -> str:
+    """One row an estimator, and what became of its problems."""
+    rows = [[name, *(f"{kinds[kind]:,}" for kind in kinds)] for name, kinds in payload["outcomes"].items()]
+    total = [sum(kinds[kind] for kinds in payload["outcomes"].values()) for kind in ("fitted", "refused", "failed")]
+    rows.append([f"**all {payload['done']:,}**", *(f"**{number:,}**" for number in total)])
+    return markdown(["", "answered", "refused with the argument named", "failed"], rows)
 
 
 def onnx_graphs(payload: dict) -> str:
@@ -211,6 +233,23 @@ def klr_loo(payload: dict) -> str:
         "cost of the λ it chooses",
         "fits and leave-one-out, s",
         "refits, s",
+    ]
+    return markdown(header, rows)
+
+
+def loo_trust(payload: dict) -> str:
+    rows = []
+    for name, found in payload["summary"].items():
+        differences = [f"{found['largest']:.2f}", f"{found['mean']:.4f}"]
+        judged = [found["loo"], found["new"], found["worst_ratio"]]
+        rows.append([f"`{name}`", *differences, *("" if value is None else f"{value:.3f}" for value in judged)])
+    header = [
+        "",
+        "`loo_proba_` off refits, most",
+        "mean",
+        "log-loss of `loo_proba_`",
+        "of new rows",
+        "new over `loo_proba_`, worst table",
     ]
     return markdown(header, rows)
 
@@ -661,6 +700,7 @@ def reject_simulated(payload: dict) -> str:
 
 
 TABLES = (
+    oversubscription,
     command,
     first_minutes,
     reject,
@@ -692,10 +732,12 @@ TABLES = (
     fit_floor,
     predict_floor,
     memory,
+    random_problems,
     onnx_graphs,
     centers,
     klr_letter,
     klr_loo,
+    loo_trust,
     ivm_svc,
     ivm_search,
 )

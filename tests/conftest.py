@@ -1,7 +1,26 @@
-"""One BLAS thread for the tests: their matrices are small, and threads that wait for each other cost more."""
+"""One BLAS thread for the tests: their matrices are small, and threads that wait for each other cost more.
+
+Hypothesis draws the same few examples in every run; ``KPROBA_HYPOTHESIS=thorough`` (``make thorough``) draws many new
+ones each time.
+"""
+
+import os
+import threading
 
 import numpy  # noqa: F401  (the limit reaches the libraries that are loaded)
 import scipy.linalg  # noqa: F401
+from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
-threadpool_limits(1)
+threadpool_limits(1, user_api="openmp")
+# threadpoolctl lets only the thread that limits BLAS first change the limit again while it lives: this one ends here
+_limiting = threading.Thread(target=threadpool_limits, args=(1, "blas"))
+_limiting.start()
+_limiting.join()
+
+slow_draws = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+settings.register_profile("default", derandomize=True, max_examples=15, deadline=None, database=None)
+settings.register_profile(
+    "thorough", max_examples=400, deadline=None, print_blob=True, suppress_health_check=slow_draws
+)
+settings.load_profile(os.environ.get("KPROBA_HYPOTHESIS", "default"))

@@ -5,7 +5,6 @@ Run by test_persist.py in a process of its own, because an audit hook cannot be 
 
 import collections
 import contextlib
-import copy
 import hashlib
 import io
 import json
@@ -18,19 +17,20 @@ import sys
 import time
 import tracemalloc
 import warnings
-import zipfile
 import zlib
 
 import numpy as np
 from scipy import sparse
-from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_iris, make_multilabel_classification
+from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scripts"))
+from fuzz_model_files import corpus, mutated, npy, packed, predicts, raw_zip, unpacked
 
 import kproba
-from kproba import LSPC, BagOfFeatures, HiddenMarkovKernel, ModelFileError, Spectrum
+from kproba import LSPC, BagOfFeatures, ModelFileError
 
 FUZZED = 1_001
 FOLDER = sys.argv[1]
@@ -59,93 +59,11 @@ class Evil:
         return open, (MARKER, "w")
 
 
-# ---------------------------------------------------------------- models to start from
-
-
-def models():
-    X, y = load_iris(return_X_y=True)
-    X, y = X[::5], y[::5]
-    names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
-    yield make_pipeline(StandardScaler(), LSPC(**GIVEN)).fit(X, names), X
-    yield LSPC(**GIVEN, centers="class", link="clip").fit(X, y), X
-    rows = sparse.csr_array(np.where(X > 2, X, 0.0))
-    yield LSPC(**GIVEN).fit(rows, y), rows
-    tagged, tags = make_multilabel_classification(30, 4, n_classes=2, random_state=0)
-    yield kproba.KernelLogisticRegression(**GIVEN).fit(tagged, tags), tagged
-    yield LSPC(**GIVEN).fit(tagged, tags), tagged
-    texts = ["GATTACA", "GATTTCA", "CCCGGG", "CCCGTG", "GATT", "CCCC"]
-    yield LSPC(kernel=Spectrum(length=2), ridge=0.1).fit(texts, [0, 0, 1, 1, 0, 1]), texts
-    yield make_pipeline(TfidfVectorizer(analyzer="char"), LSPC(**GIVEN)).fit(texts, [0, 0, 1, 1, 0, 1]), texts
-    columns = ColumnTransformer(
-        [("c", OneHotEncoder(min_frequency=2, handle_unknown="ignore"), [0, 1])], remainder="passthrough"
-    )
-    yield (
-        make_pipeline(columns, kproba.SurfaceKernelClassifier(kernel="gaussian", width=1.0)).fit(X.round(), y),
-        X.round(),
-    )
-    bags = [X[i : i + 5] for i in range(20)]
-    yield make_pipeline(BagOfFeatures(n_words=3, random_state=0), LSPC(**GIVEN)).fit(bags, np.arange(20) % 2), bags
-    more = LSPC(**GIVEN, centers=X[::3]).partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
-    yield more, X
-    try:
-        import hmmlearn  # noqa: F401
-    except ImportError:
-        return
-    rng = np.random.default_rng(0)
-    items = [rng.normal(0.4 * (i % 2), 1.0, (10, 2)) for i in range(12)]
-    yield LSPC(kernel=HiddenMarkovKernel(n_states=2), width=10.0, ridge=1e-3).fit(items, np.arange(12) % 2), items
-
-
-def unpacked(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as members:
-        return {name: members.read(name) for name in members.namelist()}
-
-
-def packed(members, checksums=True):
-    """The bytes of a file whose checksums are right: what is wrong must be found further in."""
-    own = {name: data for name, data in members.items() if not name.startswith("manifest")} if checksums else members
-    if checksums:
-        entries = {name: {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)} for name, data in own.items()}
-        manifest = json.dumps({"format": "kproba-model", "version": [1, 0], "members": entries}).encode()
-        own = {**own, "manifest.json": manifest, "manifest.sha256": hashlib.sha256(manifest).hexdigest().encode()}
-    out = io.BytesIO()
-    with warnings.catch_warnings(), zipfile.ZipFile(out, "w") as members_out:
-        warnings.simplefilter("ignore")
-        for name, data in own.items():
-            members_out.writestr(name, data)
-    return out.getvalue()
-
-
 def with_model(members, change):
     """The file with its model.json changed."""
     model = json.loads(members["model.json"])
     found = change(model)
     return packed({**members, "model.json": json.dumps(model if found is None else found).encode()})
-
-
-def npy(header, data=b"", version=b"\x01\x00"):
-    text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + data
-
-
-def raw_zip(entries):
-    """A zip by hand: (name, stored bytes, method, size unpacked, flags, attributes) for every member."""
-    body, directory = bytearray(), bytearray()  # grown in place: one file has very many members
-    for name, data, method, size, flags, attributes in entries:
-        name, extra, offset, crc = name.encode(), b"", len(body), zlib.crc32(data)
-        small = min(size, 0xFFFFFFFF)
-        if size > small:
-            extra = struct.pack("<HHQ", 1, 8, size)
-        fields = struct.pack("<HHHHHIII", 45, flags, method, 0, 33, crc, len(data), small)
-        body += b"PK\x03\x04" + fields + struct.pack("<HH", len(name), 0) + name + data
-        directory += b"PK\x01\x02" + struct.pack("<H", 0x32D) + fields
-        directory += struct.pack("<HHHHHII", len(name), len(extra), 0, 0, 0, attributes, offset) + name + extra
-    count = len(entries)
-    return (
-        bytes(body + directory)
-        + b"PK\x05\x06"
-        + struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(body), 0)
-    )
 
 
 def stored(members):
@@ -382,121 +300,23 @@ def outside_their_types():
     yield "points to look up", packed(array_changed(members, f"arrays/{number}.npy", lambda a: a[:, :2]))
 
 
-# ---------------------------------------------------------------- fuzzed files
-
-
-JUNK = [
-    *(None, True, -1, 0, 1, 7, 10**18, 10**30, 0.5, 1e308, -1e308, "", "x", "nan", "auto", "os.system", [], {}, [[]]),
-    *(
-        {"float": "nan"},
-        {"float": "inf"},
-        {"float": "x"},
-        {"ref": 0},
-        {"ref": -1},
-        {"ref": 10**9},
-        {"ref": "0"},
-        [1, 2],
-    ),
-]
-
-
-def flipped(rng, data):
-    data = bytearray(data)
-    for _ in range(rng.choice([1, 1, 2, 8, 64])):
-        data[rng.randrange(len(data))] = rng.randrange(256)
-    return bytes(data)
-
-
-def truncated(rng, data):
-    start, end = sorted(rng.sample(range(len(data)), 2))
-    return rng.choice([data[:end], data[start:], data[:start] + data[end:], data + data[start:end]])
-
-
-def swapped(rng, data):
-    members = unpacked(data)
-    one, two = rng.sample([name for name in members if name.startswith("arrays/")], 2)
-    return packed({**members, one: members[two], two: members[one]})
-
-
-def places(value, here=()):
-    """Where every value of some JSON stands."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in pairs:
-        yield (*here, key)
-        yield from places(part, (*here, key))
-
-
-def scrambled(rng, data):
-    """Some values of model.json are replaced, removed, or take each other's place."""
-    members = unpacked(data)
-    model = json.loads(members["model.json"])
-    for _ in range(rng.choice([1, 1, 1, 2, 5])):
-        *way, last = rng.choice(list(places(model["nodes"])))
-        owner = model["nodes"]
-        for key in way:
-            owner = owner[key]
-        act = rng.randrange(4)
-        if act == 0 and len(owner):
-            del owner[last]
-        elif act == 1 and isinstance(owner, dict):
-            owner[rng.choice(["x", "state", "values", "is", "coef_", "__class__", "width"])] = rng.choice(JUNK)
-        elif act == 2:
-            owner[last] = {"ref": rng.randrange(len(model["nodes"]))}
-        else:
-            owner[last] = copy.deepcopy(rng.choice(JUNK))
-    return packed({**members, "model.json": json.dumps(model).encode()})
-
-
-def reshaped(rng, data):
-    """An array of another shape, type or with other values, or a header that says so."""
-    members = unpacked(data)
-    name = rng.choice([name for name in members if name.startswith("arrays/")])
-    array, out = np.load(io.BytesIO(members[name])), io.BytesIO()
-    act = rng.randrange(6)
-    if act == 0:
-        end = members[name].index(b"\n") + 1
-        descr, shape = rng.choice(["<f8", "<i8", "|b1", "<U3", "|O"]), (rng.randrange(10**12), *array.shape[1:])
-        header = f"{{'descr': '{descr}', 'fortran_order': {rng.random() < 0.5}, 'shape': {shape}, }}"
-        return packed({**members, name: npy(header, members[name][end:])})
-    if act == 1:
-        array = array[: max(0, len(array) - 1)] if array.ndim else array.reshape(1)
-    elif act == 2:
-        array = array.T if array.ndim > 1 else array[:, None]
-    elif act == 3 and array.dtype.kind in "fiub":
-        array = array.astype(rng.choice(["f4", "i8", "U4", "?", "u1"]))
-    elif act == 4 and array.dtype.kind == "f" and array.size:
-        array = array.copy()
-        array.flat[rng.randrange(array.size)] = rng.choice([np.nan, np.inf, -1e300, 0.0])
-    else:
-        array = np.concatenate([array, array]) if array.ndim else array
-    np.save(out, array)
-    return packed({**members, name: out.getvalue()})
-
-
-FUZZERS = [flipped, truncated, swapped, *[scrambled] * 5, *[reshaped] * 3]
-
-
 # ---------------------------------------------------------------- the run
 
 
 def main():
     global watching
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        originals = []
-        for model, rows in models():
-            kproba.save(model, FILE)
-            with open(FILE, "rb") as file:
-                originals.append((file.read(), rows))
-            kproba.load(FILE).predict(rows)  # imports what there is to import
+    originals = corpus()
+    for data in originals.values():  # imports what there is to import
+        with open(FILE, "wb") as file:
+            file.write(data)
+        predicts(kproba.load(FILE))
     repr(LSPC())  # scikit-learn imports what shows parameters in messages when it is first needed
-    made = list(hand_made(originals[0][0], unpacked(originals[0][0])))
-    rng = random.Random(0)
-    fuzzed = []
+    first = originals["standardised"]
+    made = list(hand_made(first, unpacked(first)))
+    rng, fuzzed = random.Random(0), []
     for number in range(FUZZED):
-        data, rows = originals[number % len(originals)]
-        fuzz = FUZZERS[number // len(originals) % len(FUZZERS)]
-        fuzzed.append((f"{fuzz.__name__} {number}", fuzz(rng, data), rows))
+        mutation, data = mutated(rng, list(originals.values())[number % len(originals)])
+        fuzzed.append((f"{mutation} {number}", data, True))
     for module in ("pandas", "polars", "skrub", "skrub.selectors._selectors", "fnmatch", "sklearn.impute"):
         with contextlib.suppress(ImportError):
             __import__(module)  # so that an import under watch would be one that a file has caused
@@ -505,7 +325,7 @@ def main():
     accepted, others, failing, hits = [], [], [], collections.Counter()
     slowest = peak = 0.0
     sys.addaudithook(hook)
-    for name, data, rows in [*((name, data, None) for name, data in made), *fuzzed]:
+    for name, data, is_fuzzed in [*((name, data, False) for name, data in made), *fuzzed]:
         with open(FILE, "wb") as file:
             file.write(data)
         tracemalloc.start()
@@ -526,14 +346,16 @@ def main():
         slowest = max(slowest, time.perf_counter() - start)
         peak = max(peak, (tracemalloc.get_traced_memory()[1] - 2 * len(data)) / 2**20)
         tracemalloc.stop()
-        report[f"{name.split()[0] if rows is not None else 'hand-made'} {outcome}"] += 1
-        if rows is None and model is not None:
+        report[f"{name.split()[0] if is_fuzzed else 'hand-made'} {outcome}"] += 1
+        if not is_fuzzed and model is not None:
             accepted.append(name)
         elif model is not None:
             try:
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")
-                    model.predict(rows)
+                    outcome = predicts(model)
+                    if outcome not in ("predicts", "unfitted"):
+                        failing.append(f"{type(model).__name__} {name}: {outcome}"[:300])
             except Exception as error:
                 failing.append(f"{type(model).__name__} {name}: {error!r}"[:300])
     os.remove(FILE)

@@ -261,3 +261,168 @@ def tags_by_rows(phi, Y, weight, penalty, ridge):
         scores[has] = loo_by_refitting(phi[has], targets, weight[has], penalty, ridge)
         loo.append(scores)
     return (np.stack(part, axis=-1).transpose(1, 0, 2) for part in (coef, loo))
+
+
+def same_row(a, b):
+    """Equality of rows, decided value by value; −0 equals 0."""
+    return all(x == z for x, z in zip(a, b))
+
+
+def merged_rows(X, labels, weight):
+    """Rows of positive weight as (row, label, part that leave-one-out takes) -> summed weight, by comparing values."""
+    out: dict[tuple, float] = {}
+    for x, label, w in zip(X, labels, weight):
+        if w > 0:
+            key = tuple(x + 0.0), tuple(np.atleast_1d(label)), min(w, 1.0)
+            out[key] = out.get(key, 0.0) + w
+    return out
+
+
+def kernel_ridge(K, K_new, targets, weight, ridge):
+    """Dual form on all rows, copies included: scores K_new(K + NλW⁻¹)⁻¹T, and the system; weights are positive."""
+    A = K + weight.sum() * ridge * np.diag(1.0 / weight)
+    return K_new @ np.linalg.solve(A, targets), A
+
+
+def kernel_ridge_loo(K, targets, weight, ridge):
+    """Scores of every row by a refit without one unit of its weight, and the systems; the total ridge stays."""
+    total, scores, systems = weight.sum(), np.empty_like(targets), []
+    for i in range(len(K)):
+        less = weight.copy()
+        less[i] -= min(1.0, weight[i])
+        left = np.flatnonzero(less > 0)
+        systems.append(K[np.ix_(left, left)] + total * ridge * np.diag(1.0 / less[left]))
+        scores[i] = K[i, left] @ np.linalg.solve(systems[-1], targets[left])
+    return scores, systems
+
+
+def class_wise(kernel, X, y, weight, X_new, Z, owner, ridge, rkhs, total=None):
+    """2010 Eq. 7: every class on its own centres; a class without any has a score of zero. Scores and systems."""
+    total = weight.sum() if total is None else total
+    scores, systems = np.zeros((len(X_new), owner.max() + 1)), []
+    for label in np.unique(owner):
+        own = Z[owner == label]
+        phi, P = kernel(X, own), kernel(own, own) if rkhs else np.eye(len(own))
+        systems.append((phi.T * weight) @ phi + total * ridge * P)
+        theta = np.linalg.solve(systems[-1], (phi.T * weight) @ (y == label))
+        scores[:, label] = kernel(X_new, own) @ theta
+    return scores, systems
+
+
+def class_wise_loo(kernel, X, y, weight, Z, owner, ridge, rkhs):
+    """Without one unit of a row, its centre goes too unless a copy of the row in its class is left; and the systems."""
+    scores, systems = np.zeros((len(X), owner.max() + 1)), []
+    for i in range(len(X)):
+        less = weight.copy()
+        less[i] -= min(1.0, weight[i])
+        alive = [any(same_row(z, x) for x in X[(less > 0) & (y == c)]) for z, c in zip(Z, owner)]
+        keep = np.array([kept or not (c == y[i] and same_row(z, X[i])) for kept, z, c in zip(alive, Z, owner)])
+        found = class_wise(kernel, X, y, less, X[i : i + 1], Z[keep], owner[keep], ridge, rkhs, weight.sum())
+        scores[i, : found[0].shape[1]] = found[0][0]
+        systems += found[1]
+    return scores, systems
+
+
+def klr_fit(phi, penalty, targets, weight, ridge, steps=200):
+    """Newton's method for kernel logistic regression with a free constant: scores of the rows, and coefficients.
+
+    The classes' common direction is singular, and the least-norm step leaves it alone; halved until it descends.
+    """
+    n, b = phi.shape
+    c, rho = targets.shape[1], weight.sum() * ridge
+    Phi, P = np.column_stack([phi, np.ones(n)]), np.zeros((b + 1, b + 1))
+    P[:b, :b] = rho * penalty
+
+    def value(theta):
+        F = Phi @ theta
+        return weight @ (logsumexp(F, axis=1) - np.sum(targets * F, axis=1)) + 0.5 * np.sum(theta * (P @ theta))
+
+    theta = np.zeros((b + 1, c))
+    for _ in range(steps):
+        p = np.exp(Phi @ theta - logsumexp(Phi @ theta, axis=1, keepdims=True))
+        gradient = (Phi.T * weight) @ (p - targets) + P @ theta
+        H = np.kron(P, np.eye(c))
+        for row, q, w in zip(Phi, p, weight):
+            H += w * np.kron(np.outer(row, row), np.diag(q) - np.outer(q, q))
+        step, t = np.linalg.lstsq(H, gradient.ravel(), rcond=1e-14)[0].reshape(theta.shape), 1.0
+        while value(theta - t * step) > value(theta) and t > 1e-10:
+            t /= 2
+        theta = theta - t * step
+        if np.sum(step * gradient) < 1e-14 * max(1.0, value(theta)):
+            break
+    return Phi @ theta, theta
+
+
+def klr_loo(phi, penalty, targets, weight, ridge):
+    """Scores of every row by a refit without one unit of its weight; basis and total ridge stay."""
+    scores = np.empty_like(targets)
+    for i in range(len(phi)):
+        less = weight.copy()
+        less[i] -= min(1.0, weight[i])
+        theta = klr_fit(phi, penalty, targets, less, ridge * weight.sum() / less.sum())[1]
+        scores[i] = np.append(phi[i], 1.0) @ theta
+    return scores
+
+
+def surface_by_scipy(phi, Y, weight):
+    """2013 Eq. 4 under its constraints by a general optimiser: the largest value."""
+    Phi, c = np.column_stack([phi, np.ones(len(phi))]), Y.shape[1]
+    share, total = weight / weight.sum(), np.append(np.zeros(phi.shape[1]), 1.0)
+    H, h = (Phi.T * share) @ Phi, (Phi.T * share) @ Y
+
+    def minus(flat):
+        A = flat.reshape(-1, c)
+        return 0.5 * np.sum(A * (H @ A)) - np.sum(h * A), (H @ A - h).ravel()
+
+    sums = {"type": "eq", "fun": lambda x: x.reshape(-1, c).sum(axis=1) - total}
+    start = np.repeat(total[:, None] / c, c, axis=1).ravel()
+    options = {"ftol": 1e-14, "maxiter": 1000}
+    bounds = [(-1, 1)] * start.size
+    return -minimize(minus, start, jac=True, method="SLSQP", bounds=bounds, constraints=[sums], options=options).fun
+
+
+def weighted_quantile(x, weight, level):
+    """The smallest value whose share of the weight reaches the level, value by value."""
+    for value in sorted(x):
+        if weight[x <= value].sum() >= (level - 1e-12) * weight.sum():
+            return value
+    raise AssertionError
+
+
+def robust_scaling(X, weight, X_new):
+    """Median and quartile range, squashed smoothly beyond three of these; two values become 0 and 1."""
+    out = np.empty_like(X_new, dtype=float)
+    for j, column in enumerate(X.T):
+        low, middle, high = (weighted_quantile(column, weight, level) for level in (0.25, 0.5, 0.75))
+        if len(set(column)) <= 2:
+            out[:, j] = (X_new[:, j] - column.min()) / ((column.max() - column.min()) or 1.0)
+            continue
+        spread = high - low if high > low else column.max() / 2 - column.min() / 2
+        z = (X_new[:, j] - middle) / spread
+        out[:, j] = z / np.sqrt(1 + (z / 3) ** 2)
+    return out
+
+
+def standard_scaling(X, weight, X_new):
+    """Mean zero and variance one, in long doubles; a constant column becomes zero."""
+    share = (weight / weight.sum()).astype(np.longdouble)
+    mean = share @ X.astype(np.longdouble)
+    deviation = np.sqrt(share @ np.square(X - mean))
+    return ((X_new - mean) / np.where((X[:1] == X).all(axis=0), 1.0, deviation)).astype(float)
+
+
+def weighted_klr_objective(F, targets, weight, theta, K, ridge):
+    """Weighted mean log-loss of scores F plus λ/2 Σ θᵀKθ."""
+    loss = weight @ (logsumexp(F, axis=1) - np.sum(targets * F, axis=1)) / weight.sum()
+    return loss + 0.5 * ridge * np.vdot(theta, K @ theta)
+
+
+def calibrated_softmax(scores, link):
+    """One row of scores by the formula of the link: p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), ψ(q) = log softplus(κq)."""
+    g = sum(scores)
+    logits = []
+    for s, prior, slope, offset in zip(scores, link.prior, link.slope, link.offset):
+        q = min(max(s + (1 - g) * prior, link.span[0]), link.span[1])
+        there, here = (np.log(np.logaddexp(0.0, link.sharpness * each)) for each in (q, prior))
+        logits.append(np.log(prior) + slope * (there - here) + offset * min(max(g, 0.0), 1.0))
+    return np.exp(np.array(logits) - logsumexp(logits))

@@ -23,6 +23,7 @@ from benchmarks import (
     first_minutes,
     interruptions,
     many_rows,
+    random_problems,
     results,
     rivals,
     scaling,
@@ -31,7 +32,7 @@ from benchmarks import (
 )
 from benchmarks.rivals import eigenpro, falkon
 
-from kproba import open_rows
+from kproba import LSPC, open_rows
 from kproba.data.real import RealSet
 from kproba.kernels import Laplacian
 
@@ -44,6 +45,7 @@ MODULES = (
     "predict_floor",
     "memory",
     "onnx_graphs",
+    "oversubscription",
     "centers",
     "run",
     "tables",
@@ -187,12 +189,14 @@ SMALL_RUNS = {
     "onnx_graphs": ["--sets", "iris", "pima", "--repeats", "1"],
     "klr_letter": ["--rows", "150", "--centers", "40", "--repeats", "1"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
+    "loo_trust": ["--refit-rows", "15", "--train", "25", "--splits", "1", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
     "ivm_svc": ["--sets", "pima", "--rows", "150", "--repeats", "1"],
     "surface_floor": ["--rows", "3000", "--repeats", "1"],
     "surface_centers": ["--sets", "pima", "--centers", "5", "20", "--seeds", "1"],
     "family": ["--sets", "pima", "letter", "--repeats", "1"],
     "reject": ["--sets", "pima", "--splits", "2"],
+    "random_problems": ["--problems", "20"],
     "command": ["--sets", "pima", "--splits", "1", "--only", "kproba LSPC", "logistic regression"],
 }
 
@@ -266,6 +270,54 @@ def test_rivals_after_their_papers_solve_what_they_should():
     Phi, K = kernel(X, centers), kernel.gram(centers)
     expected = np.linalg.solve(Phi.T @ Phi + 1.5 * K, Phi.T @ Y)
     assert np.abs(Phi @ (coef - expected)).max() < 1e-3
+
+
+class TestRandomProblems:
+    def test_a_seed_is_a_problem(self):
+        one, other = (random_problems.Drawing(7).problem() for _ in range(2))
+        assert one.describe() == other.describe()
+        np.testing.assert_array_equal(np.asarray(one.y), np.asarray(other.y))
+
+    def test_goes_on_where_it_was(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(random_problems, "run", lambda problem: random_problems.Outcome("fitted", "", [], 0.1))
+        whole = random_problems.measure(30, tmp_path)
+        interrupted = iter([None] * 12 + [KeyboardInterrupt])
+
+        def run(problem):
+            if (stop := next(interrupted, None)) is not None:
+                raise stop
+            return random_problems.Outcome("fitted", "", [], 0.1)
+
+        monkeypatch.setattr(random_problems, "run", run)
+        with pytest.raises(KeyboardInterrupt):
+            random_problems.measure(30, tmp_path / "other")
+        assert results.read("random_problems", tmp_path / "other")["done"] == 12
+        again = random_problems.measure(30, tmp_path / "other")
+        assert again["done"] == 30 and again["outcomes"] == whole["outcomes"]
+
+    @pytest.mark.parametrize(
+        "broken, why",
+        [
+            (lambda X: np.full((len(X), 2), np.nan), "not finite"),
+            (lambda X: np.full((len(X), 2), [1.5, -0.5]), "outside"),
+            (lambda X: np.full((len(X), 2), [0.5, 0.5 + 1e-9]), "sum to one"),
+            (lambda X: np.full((len(X), 2), [0.9, 0.1]), "argmax"),
+        ],
+    )
+    def test_what_no_model_may_do_is_noticed(self, broken, why, monkeypatch):
+        X, y = np.arange(6.0)[:, None], np.arange(6) // 3
+        model = LSPC(kernel="gaussian", width=1.0, ridge=0.1)
+        problem = random_problems.Problem(model, X, y, None, None, "fit")
+        assert random_problems.run(problem).kind == "fitted"
+        monkeypatch.setattr(model, "predict_proba", broken)
+        monkeypatch.setattr(model, "predict", lambda X: np.ones(len(X), dtype=int))
+        outcome = random_problems.run(problem)
+        assert outcome.kind == "failed" and why in outcome.why
+
+    def test_errors_have_to_name_the_argument(self):
+        model = LSPC()
+        assert random_problems.named_argument("ridge=-1 must be positive", model) == "ridge"
+        assert random_problems.named_argument("array must not contain infs or NaNs", model) == ""
 
 
 def test_command_gets_words_dates_and_gaps():
@@ -382,3 +434,14 @@ def test_table_of_images():
     found = {"tags": ["sky"], "auc_percent": {"sky": cells}, "methods": methods, "tag_by_tag_seconds": alone}
     text = tables.images_2011({"repeats": 2, "datasets": {"ml_tiny": found}})
     assert "| tiny: sky | **80.0 (1.0)** | 70.0 (1.0) |" in text and "| 60 | 60 |" in text
+
+
+def test_oversubscription(tmp_path, monkeypatch):
+    """On few rows, by threads alone: processes take seconds to start."""
+    module = import_module("benchmarks.oversubscription")
+    monkeypatch.setattr(module, "BACKENDS", ("threading",))
+    monkeypatch.setattr(module, "load_breast_cancer", lambda **_: (np.eye(40, 2), np.arange(40) % 2))
+    module.main(["--out", str(tmp_path), "--repeats", "1", "--rows", "50"])
+    found = results.read("oversubscription", tmp_path)
+    found["cells"] = {"loky": found["cells"]["threading"], **found["cells"]}
+    assert "| one fit of 50 rows, all given |" in tables.oversubscription(found) and found["stamp"]["cores"] >= 1

@@ -152,3 +152,47 @@ def test_a_kernel_matrix_that_is_hardly_definite_raises_the_ridge():
     with pytest.warns(UserWarning, match="singular to working precision"):
         clf = LSPC(kernel="precomputed", ridge=1e-14, centers="all").fit(K, y)
     assert np.isfinite(clf.predict_proba(K)).all()
+
+
+class TestArgumentsAreNamed:
+    X, y = two_clouds(20)
+
+    @pytest.mark.parametrize("classifier", ALL)
+    @pytest.mark.parametrize("seed", [-1, 1.5, "one", [1.0, -1.0], {}])
+    def test_random_state(self, classifier, seed):
+        with pytest.raises(ValueError, match="random_state="):
+            classifier(random_state=seed).fit(self.X, self.y)
+
+    @pytest.mark.parametrize("classifier", ALL[:3])
+    def test_ridge_whose_products_overflow(self, classifier):
+        with pytest.raises(ValueError, match=r"ridge=1e\+300 is more than 1e\+100"):
+            classifier(ridge=1e300).fit(self.X, self.y)
+        classifier(ridge=1e100, kernel="gaussian", width=1.0).fit(self.X, self.y)
+
+    @pytest.mark.parametrize("classifier", [LSPC, KernelLogisticRegression, SurfaceKernelClassifier])
+    def test_centers_whose_squares_overflow(self, classifier):
+        with pytest.raises(ValueError, match="centers has values beyond"):
+            classifier(centers=np.full((2, 3), 1e200), scaling=None).fit(self.X, self.y)
+
+    def test_class_weights_that_leave_nothing(self):
+        with pytest.raises(ValueError, match="class_weight="):
+            LSPC(class_weight={0: 0.0, 1: 0.0}).partial_fit(self.X, self.y, [0, 1])
+
+
+@pytest.mark.parametrize("classifier", ALL)
+def test_new_rows_may_be_nearly_zero(classifier):
+    """Rows that are all tiny are no ground for a fit without scaling, but a fine place to predict at."""
+    X, y = two_clouds()
+    clf = classifier(scaling=None, kernel="gaussian", width=1.0, random_state=0).fit(X, y)
+    near, zero = np.full((1, 3), 1e-200), np.zeros((1, 3))
+    np.testing.assert_array_equal(clf.predict_proba(near), clf.predict_proba(zero))
+
+
+def test_rows_whose_sum_is_no_number():
+    """The largest float32 of both signs: scikit-learn's check adds them up."""
+    X, y = two_clouds()
+    X = X.astype(np.float32)
+    X[:40, 0], X[40:, 0] = np.finfo(np.float32).max, -np.finfo(np.float32).max
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, y).predict_proba(X)

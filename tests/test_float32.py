@@ -7,8 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.data.sources import ArraySource
+from kproba.devices.basis import DeviceBasis
+from kproba.devices.device import Device
 from kproba.estimators import _sources
 
 ALL = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
@@ -58,3 +60,32 @@ def test_wide_kernel_and_tiny_ridge():
         warnings.simplefilter("error")
         low = LSPC(**options).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(low, LSPC(**options).fit(X.astype(float), y).predict_proba(X.astype(float)), atol=1e-12)
+
+
+class TestDevices:
+    """On a device large sources of float32 rows are summed in float32, but not where that loses the answer."""
+
+    @pytest.fixture
+    def tensor(self):
+        xp = pytest.importorskip("array_api_strict")
+        return lambda X: xp.asarray(X)
+
+    @pytest.mark.parametrize("options", [{"kernel": "gaussian", "width": 4.0, "ridge": 1e-6}, {"kernel": "laplacian"}])
+    @pytest.mark.parametrize("penalty", ["rkhs", "parameters"])
+    def test_sums_that_float32_does_not_resolve(self, tensor, monkeypatch, options, penalty):
+        monkeypatch.setattr(_sources, "sample_size", lambda d: 200)
+        X, y = smooth_problem(900, d=2)
+        model = LSPC(centers=40, penalty=penalty, random_state=0, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            proba = model.fit(tensor(X), y).predict_proba(tensor(X))
+        in_double = model.fit(X.astype(np.float64), y).predict_proba(X.astype(np.float64))
+        np.testing.assert_allclose(proba, in_double, rtol=0, atol=1e-3)
+
+    def test_precision_follows_the_penalty(self, tensor):
+        X = smooth_problem(60, d=2)[0]
+        device = Device.of(tensor(X))
+        wide, narrow = (DeviceBasis(Gaussian(width=width), X.astype(float), device=device) for width in (8.0, 0.01))
+        assert wide.for_sums(1e-3, rkhs=True).in_full and not narrow.for_sums(1e-3, rkhs=True).in_full
+        assert narrow.for_sums(1e-9, rkhs=True).in_full
+        assert wide.for_sums(1e-7, rkhs=False).in_full and not wide.for_sums(1e-3, rkhs=False).in_full

@@ -158,7 +158,7 @@ def settled(search, X, y, weight):
     start = np.zeros((len(search.chosen) + 1, search.task.loss.n_columns))
     model = ImportModel(task_of(X, y, weight), search.ridge, search.chosen, search.lower, start).settle()
     # one step more with a fresh factor: it stops where J does not change any more, which leaves 1e-6 in flat directions
-    model._descend(model._newton_step(model.gradient(), model._renew()))
+    model._descend(model._newton_step(model.gradient(), model.renew_factors()))
     return model
 
 

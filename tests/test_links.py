@@ -74,6 +74,29 @@ class TestPlainLinks:
         np.testing.assert_allclose(ratio, 2 * scores[:, :2] / scores[:, 2:] - 1, rtol=1e-12)
 
 
+def test_logarithms_without_underflow():
+    scores = np.array([[800.0, 0.0, -800.0], [0.6, 0.2, -0.1]])
+    found = Softmax().log_probabilities(scores)
+    np.testing.assert_allclose(found[0], [0.0, -800.0, -1600.0], atol=1e-12)
+    np.testing.assert_allclose(found[1], np.log(softmax(scores[1:]))[0], rtol=1e-12)
+    np.testing.assert_allclose(Sigmoid().log_probabilities(scores)[0], [0.0, np.log(0.5), -800.0])
+    with np.errstate(all="raise"):
+        np.testing.assert_allclose(Clip().log_probabilities(scores[1:]), [[np.log(0.75), np.log(0.25), -np.inf]])
+        of_tags = PerTag(Clip(), np.array([1, 2])).log_probabilities(np.array([[0.0, 0.25, 1.0]]))
+    np.testing.assert_allclose(of_tags, [[-np.inf, np.log(0.25)]])
+    prior, one = np.array([0.3, 0.7]), np.ones(2)
+    link = CalibratedSoftmax(prior, 5 * one, 400.0, 0 * one)
+    sure = np.array([[1.0, -9.0], [0.4, 0.5]])
+    log_p = link.log_probabilities(sure)
+    assert log_p[0, 1] < -1000  # the probability itself is zero
+    np.testing.assert_allclose(log_p[1], np.log(link.probabilities(sure[1:]))[0], rtol=1e-12)
+    span = np.array([[-np.inf], [np.inf]])
+    tags = CalibratedTags(prior[:1], np.full((2, 1), 5.0), np.array([400.0]), np.zeros(1), span, np.array([1]))
+    log_p = tags.log_probabilities(np.array([[-9.0, 1.0], [0.4, 0.9]]))
+    assert log_p[0, 0] < -1000
+    np.testing.assert_allclose(log_p[1], np.log(tags.probabilities(np.array([[0.4, 0.9]])))[0], rtol=1e-12)
+
+
 class TestCalibratedFormulas:
     prior, slope, offset = np.array([0.2, 0.3, 0.5]), np.array([2.0, 1.5, 0.7]), np.array([0.4, -0.3, 0.1])
 

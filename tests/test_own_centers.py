@@ -41,7 +41,9 @@ def test_class_wise_leave_one_out_is_that_of_refits(problem, penalty, link, solv
     options = {"kernel": "gaussian", "width": 1.0, "ridge": 0.05, "scaling": None, "centers": "class", "loo": True}
     clf = LSPC(penalty=penalty, link=link, solver=solver, **options).fit(X, y, weight)
     expected = class_wise_loo_by_refitting(X, y, weight, 1.0, 0.05, penalty == "rkhs", link == "clip-parameters")
-    np.testing.assert_allclose(clf.loo_scores_, expected, atol=2e-6)
+    # with the kernel matrix as the penalty the eigenvectors are those of K + 1e-9·b·I (solvers/eigen.py)
+    whitened = solver == "eigen" and penalty == "rkhs"
+    np.testing.assert_allclose(clf.loo_scores_, expected, rtol=1e-5 if whitened else 1e-7, atol=2e-6)
 
 
 @pytest.mark.parametrize("n_missing", [0, 6])

@@ -9,7 +9,7 @@ from kproba.data.hashing import distinct, ranking, row_keys
 from kproba.data.rows import Rows
 from kproba.moments import Moments
 from kproba.scaling import fit_scaling
-from kproba.sweep import n_workers, row_slices, sweep
+from kproba.sweep import row_slices, sweep
 
 
 def rows_of(X, y=None, w=None):
@@ -99,9 +99,3 @@ def test_standard_scaling():
     X = np.random.default_rng(0).random((100, 3)) * [1.0, 1e150, 1e-150]
     Z = fit_scaling("standard", rows_of(X))(X)
     assert np.allclose(Z.mean(axis=0), 0, atol=1e-12) and np.allclose(Z.std(axis=0), 1)
-
-
-def test_workers():
-    assert n_workers(3) == 3 and n_workers(-1) == n_workers(None) >= 1
-    with pytest.raises(ValueError, match="n_jobs"):
-        n_workers(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .estimators._base import check_choice, check_count
+from .sweep import one_blas_thread
+from .typing import RandomState
 
 ASSIGNMENTS = ("soft", "hard")
 NORMALIZATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -84,15 +86,15 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_words=500,
+        n_words: int = 500,
         *,
-        assignment="soft",
-        n_neighbors=5,
-        normalize="hellinger",
-        scaling=None,
-        max_descriptors=100_000,
-        random_state=None,
-    ):
+        assignment: Literal["soft", "hard"] | str = "soft",
+        n_neighbors: int = 5,
+        normalize: Literal["hellinger", "l1", "l2", "none"] | str = "hellinger",
+        scaling: Literal["standard"] | str | None = None,
+        max_descriptors: int = 100_000,
+        random_state: RandomState = None,
+    ) -> None:
         self.n_words = n_words
         self.assignment = assignment
         self.n_neighbors = n_neighbors
@@ -101,7 +103,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         self.max_descriptors = max_descriptors
         self.random_state = random_state
 
-    def fit(self, X, y=None) -> BagOfFeatures:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the words.
 
         Parameters
@@ -128,7 +130,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         self.spread_ = float(np.median(self._nearest(sample, 1)[0]))
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Histograms of words.
 
         Returns
@@ -143,7 +145,7 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
             self._count(owner, self._moved(descriptors), counts)
         return NORMALIZATIONS[self.normalize](counts)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: ``word0``, ``word1``, …"""
         check_is_fitted(self)
         return np.array([f"word{number}" for number in range(len(self.words_))], dtype=object)
@@ -168,7 +170,8 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
 
     def _nearest(self, descriptors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances to the k nearest words and their numbers, nearest first."""
-        return self._lookup.kneighbors(descriptors, n_neighbors=k)
+        with one_blas_thread():  # scikit-learn would set and restore a limit of its own
+            return self._lookup.kneighbors(descriptors, n_neighbors=k)
 
     def _count(self, owner: np.ndarray, descriptors: np.ndarray, counts: np.ndarray) -> None:
         """Add what descriptors count to the histograms of the items that own them."""
@@ -305,10 +308,12 @@ def _cluster(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
     """Centres by k-means."""
     from sklearn.cluster import KMeans, MiniBatchKMeans  # slow to import, seldom needed
 
-    if len(sample) * n_words > FULL_PAIRS:
-        return MiniBatchKMeans(n_words, n_init=1, random_state=seed, **BATCHES).fit(sample).cluster_centers_
-    with threadpool_limits(1):  # threads add in any order, and full passes magnify the last digit
-        return KMeans(n_words, n_init=1, random_state=seed).fit(sample).cluster_centers_
+    with one_blas_thread():  # k-means would set and restore a limit of its own
+        if len(sample) * n_words > FULL_PAIRS:
+            return MiniBatchKMeans(n_words, n_init=1, random_state=seed, **BATCHES).fit(sample).cluster_centers_
+        # threads add in any order, and full passes magnify the last digit; this limit is the calling thread's own
+        with threadpool_limits(1, user_api="openmp"):
+            return KMeans(n_words, n_init=1, random_state=seed).fit(sample).cluster_centers_
 
 
 def _shares(distance: np.ndarray, spread: float) -> np.ndarray:

@@ -17,7 +17,7 @@ from .kernels import Kernel, Precomputed
 from .kernels.base import n_rows
 from .kernels.mended import INDEFINITE, Mended, definite
 from .moments import Moments
-from .sweep import BATCH_BYTES, Statistic, fill_tiles, row_slices, sweep
+from .sweep import BATCH_BYTES, Statistic, fill_tiles, one_blas_thread, row_slices, sweep
 
 #: k-means sees all rows at every step while they are at most so many; then mini-batches of a sample of the second size.
 LLOYD_ROWS, CLUSTER_ROWS = 10_000, 20_000
@@ -241,7 +241,8 @@ def _clusters(rows: Rows, k: int, seed: int, mini_batch: bool):
         clusters = MiniBatchKMeans(k, n_init=1, max_iter=10, compute_labels=False, random_state=seed)
     else:
         clusters = KMeans(k, n_init=1, random_state=seed)
-    points = clusters.fit(rows.X, sample_weight=rows.weight).cluster_centers_
+    with one_blas_thread():  # k-means would set and restore a limit of its own
+        points = clusters.fit(rows.X, sample_weight=rows.weight).cluster_centers_
     return sparse.csr_array(points) if rows.is_sparse else points
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from .estimators._base import check_choice, check_fraction
 from .exceptions import FewRowsWarning
+from .typing import RandomState, Targets
 from .wording import warn
 
 #: Scores of a label: how far its probability is from one, or the probability of all labels down to it.
@@ -15,17 +19,17 @@ SCORES = ("lac", "aps")
 
 
 def conformal_sets(
-    proba_calibration,
-    y,
-    proba_new,
-    coverage=0.95,
+    proba_calibration: ArrayLike,
+    y: Targets,
+    proba_new: ArrayLike,
+    coverage: float = 0.95,
     *,
-    labels=None,
-    method="lac",
-    by_class=False,
-    allow_empty=False,
-    randomize=False,
-    random_state=None,
+    labels: ArrayLike | None = None,
+    method: Literal["lac", "aps"] | str = "lac",
+    by_class: bool = False,
+    allow_empty: bool = False,
+    randomize: bool = False,
+    random_state: RandomState = None,
 ) -> np.ndarray:
     """Sets of labels that hold the truth of a new row with probability ``coverage``.
 

@@ -1,7 +1,8 @@
 """From scores to probabilities: rows that are at least zero and sum to one, always.
 
 A link sees raw scores S (n, c), the least-squares estimates of the class posteriors. ``decision`` gives the
-numbers whose order it decides by, ``probabilities`` normalises them.
+numbers whose order it decides by, ``probabilities`` normalises them, and ``log_probabilities`` are their logarithms
+without underflow where the link allows.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, log_expit, log_softmax
 
 from .data.rows import Rows
 
@@ -38,6 +39,11 @@ class Clip:
         # dividing by the largest first keeps scores near the smallest float from vanishing in the sum
         positive = np.divide(positive, largest, out=np.ones_like(positive), where=largest > 0)
         return positive / positive.sum(axis=1, keepdims=True)
+
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """−inf where a score is not positive."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities(scores))
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,9 @@ class Softmax:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores)
 
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return log_softmax(scores, axis=1)
+
 
 @dataclass(frozen=True)
 class Sigmoid:
@@ -85,6 +94,9 @@ class Sigmoid:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         return expit(scores)
+
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return log_expit(scores)
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,9 @@ class CalibratedSoftmax:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(self.decision(scores))
 
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return log_softmax(self.decision(scores), axis=1)
+
 
 @dataclass(frozen=True)
 class PerTag:
@@ -137,6 +152,11 @@ class PerTag:
         """The probability of each tag (n, L)."""
         assert isinstance(self.link, Clip)
         return self._each(self.link.probabilities, scores)[:, :, 1]
+
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """−inf where a tag's score is not positive."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities(scores))
 
 
 @dataclass(frozen=True)
@@ -167,6 +187,9 @@ class CalibratedTags:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """The probability of each tag (n, L)."""
         return expit(self.decision(scores))
+
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return log_expit(self.decision(scores))
 
 
 def in_blocks(function, scores: np.ndarray, n_rows: int = 4096) -> np.ndarray:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from .data.labels import check_weights, tag_values
+from .typing import Inputs, Targets
 
 #: Tags that a report prints; ``columns`` has all of them.
 PRINTED = 20
@@ -32,7 +34,9 @@ def _checked(y_true, proba, labels):
     return codes, proba
 
 
-def brier_score(y_true, proba, *, labels=None, sample_weight=None) -> float:
+def brier_score(
+    y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> float:
     """Mean over rows of Σ_y (p_y − 1[y is the label])²: 0 is perfect, 2 the worst.
 
     For two classes it is twice scikit-learn's ``brier_score_loss``.
@@ -47,7 +51,9 @@ def brier_score(y_true, proba, *, labels=None, sample_weight=None) -> float:
     )
 
 
-def surface_loss(y_true, proba, *, labels=None, sample_weight=None) -> float:
+def surface_loss(
+    y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> float:
     """Loss_surf of 2013 Eq. 1, a mean over rows to be maximised: 1 − Brier score, up to its constants.
 
     Each row contributes p_own − ½ Σ_y p_y²; a perfect prediction reaches ½.
@@ -69,7 +75,14 @@ class ReliabilityBins(NamedTuple):
 
 
 def reliability_bins(
-    y_true, proba, *, labels=None, n_bins=15, strategy="quantile", of="top", sample_weight=None
+    y_true: Targets,
+    proba: Inputs,
+    *,
+    labels: ArrayLike | None = None,
+    n_bins: int = 15,
+    strategy: Literal["quantile", "uniform"] | str = "quantile",
+    of: Literal["top", "all"] | str = "top",
+    sample_weight: ArrayLike | None = None,
 ) -> ReliabilityBins:
     """How often predictions of a given confidence come true.
 
@@ -97,7 +110,14 @@ def reliability_bins(
 
 
 def calibration_error(
-    y_true, proba, *, labels=None, n_bins=15, strategy="quantile", of="top", sample_weight=None
+    y_true: Targets,
+    proba: Inputs,
+    *,
+    labels: ArrayLike | None = None,
+    n_bins: int = 15,
+    strategy: Literal["quantile", "uniform"] | str = "quantile",
+    of: Literal["top", "all"] | str = "top",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Expected calibration error: mean ``|confidence − frequency|`` over the bins, by weight.
 
@@ -180,7 +200,9 @@ class TagReport:
         return "\n".join("  ".join(text).rstrip() for text in texts)
 
 
-def tag_report(y_true, proba, *, names=None, sample_weight=None) -> TagReport:
+def tag_report(
+    y_true: Targets, proba: Inputs, *, names: Any = None, sample_weight: ArrayLike | None = None
+) -> TagReport:
     """AUC, average precision and log-loss of each tag and on average; missing tags (NaN) are left out.
 
     Parameters
@@ -222,7 +244,13 @@ def tag_report(y_true, proba, *, names=None, sample_weight=None) -> TagReport:
     )
 
 
-def tag_thresholds(y_true, proba, *, maximize="f1", sample_weight=None) -> np.ndarray:
+def tag_thresholds(
+    y_true: Targets,
+    proba: Inputs,
+    *,
+    maximize: Literal["f1", "accuracy", "youden"] | str = "f1",
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
     """For each tag the threshold t that is best for ``proba >= t``; missing tags (NaN) are left out.
 
     Give probabilities of rows that the model was not fitted on, such as ``loo_proba_``. Thresholds lie half way between

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -53,7 +53,16 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
     [(88, 104), (16, 104)]
     """
 
-    def __init__(self, method="daisy", *, step=6, radius=8, max_side=320, n_jobs=None, verbose=0):
+    def __init__(
+        self,
+        method: Literal["daisy", "sift"] | str = "daisy",
+        *,
+        step: int = 6,
+        radius: int = 8,
+        max_side: int | None = 320,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.method = method
         self.step = step
         self.radius = radius
@@ -61,12 +70,12 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y=None) -> PictureDescriptors:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; there is nothing to learn."""
         self._check_options()
         return self
 
-    def transform(self, X) -> list[np.ndarray]:
+    def transform(self, X: Any) -> list[np.ndarray]:
         """Descriptors of each picture.
 
         Parameters
@@ -85,7 +94,7 @@ class PictureDescriptors(TransformerMixin, BaseEstimator):
             tasks = (delayed(_described)(number, X[number], *options) for number in _stepping(len(X), progress))
             return list(Parallel(n_jobs=self.n_jobs)(tasks))
 
-    def set_output(self, *, transform=None) -> PictureDescriptors:
+    def set_output(self, *, transform: Any = None) -> Self:
         """Accepted so that pipelines can set the output of their other steps; lists stay lists."""
         return self
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
@@ -20,7 +22,7 @@ _PAPERS = {
 }
 
 
-def lspc_2010(**changes) -> LSPC:
+def lspc_2010(**changes: Any) -> LSPC:
     """LSPC of 2010: each class's own samples, outputs rounded, nine widths and five ridges by 2 folds.
 
     >>> lspc_2010(random_state=0).centers
@@ -29,7 +31,7 @@ def lspc_2010(**changes) -> LSPC:
     return LSPC(**{**_PAPERS, "penalty": "parameters", "centers": "class", "link": "clip", **changes})
 
 
-def lspc_full_2010(**changes) -> LSPC:
+def lspc_full_2010(**changes: Any) -> LSPC:
     """LSPC(full) of 2010: all samples as centres of every class.
 
     >>> lspc_full_2010().centers
@@ -38,7 +40,7 @@ def lspc_full_2010(**changes) -> LSPC:
     return LSPC(**{**_PAPERS, "penalty": "parameters", "centers": "all", "link": "clip", **changes})
 
 
-def lspc_new_2011(**changes) -> LSPC:
+def lspc_new_2011(**changes: Any) -> LSPC:
     """LSPC-new of 2011: all samples as centres, negative outputs rounded up to zero (Eq. 6).
 
     >>> lspc_new_2011().link
@@ -47,7 +49,7 @@ def lspc_new_2011(**changes) -> LSPC:
     return lspc_full_2010(**changes)
 
 
-def lspc_2011(**changes) -> LSPC:
+def lspc_2011(**changes: Any) -> LSPC:
     """What the 2011 paper compares with under the name LSPC: negative parameters rounded up to zero (Eq. 4).
 
     >>> lspc_2011().link
@@ -56,7 +58,7 @@ def lspc_2011(**changes) -> LSPC:
     return lspc_full_2010(**{"link": "clip-parameters", **changes})
 
 
-def klr_2010(n: int, **changes) -> KernelLogisticRegression:
+def klr_2010(n: int, **changes: Any) -> KernelLogisticRegression:
     """Kernel logistic regression as 2010 compares with it, on n rows: all samples as centres, the same grid and folds.
 
     The paper does not say what its λ multiplies for KLR; here it belongs to the sum over the rows, as in 2001: ours is
@@ -69,7 +71,7 @@ def klr_2010(n: int, **changes) -> KernelLogisticRegression:
     return KernelLogisticRegression(**{**_PAPERS, "ridge": ridges, "centers": "all", **changes})
 
 
-def ivm_2001(n: int, **changes) -> ImportVectorMachine:
+def ivm_2001(n: int, **changes: Any) -> ImportVectorMachine:
     """The import vector machine as 2001 Fig. 2 runs it on n rows: the whole path, λ chosen by the tuning error.
 
     The paper's λ belongs to the sum over the rows and to the log-odds: ours is 2λ/n.
@@ -83,7 +85,7 @@ def ivm_2001(n: int, **changes) -> ImportVectorMachine:
     return ImportVectorMachine(**{**given, **more, **changes})
 
 
-def skc_2013(**changes) -> SurfaceKernelClassifier:
+def skc_2013(**changes: Any) -> SurfaceKernelClassifier:
     """The surface kernel classifier as 2013 describes it: centres by k-means of all rows, trained by the swarm.
 
     The paper does not say how it scaled its columns and chose its widths; here columns are standardised and the width

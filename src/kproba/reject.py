@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import bdtr
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .conformal import check_options, label_codes, sets_from_codes
 from .data.labels import check_weights
 from .estimators._base import KernelClassifier, check_choice, check_fraction, check_lengths, is_source
 from .exceptions import NothingKeptWarning
+from .typing import Inputs, Method, RandomState, Targets, available_if
 
 #: The tests begin where so many errors may be forgiven, if that is at most this share of the rows: one unlucky row
 #: among the surest must not end them, and few rows must not be spent on the beginning.
 FORGIVEN, BEGINNING = 4, 0.2
 
 
-def _passed_on(name: str):
+def _passed_on(name: str) -> Callable[[Method], Method]:
     def has(self) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)  # its own AttributeError says why it is not there
         return True
@@ -111,16 +114,16 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
+        estimator: Any,
         *,
-        max_error=None,
-        cost=None,
-        threshold=None,
-        confidence=0.95,
-        reject_label=None,
-        calibration="auto",
-        cv=5,
-    ):
+        max_error: float | None = None,
+        cost: Any = None,
+        threshold: float | None = None,
+        confidence: float = 0.95,
+        reject_label: Any = None,
+        calibration: Literal["auto", "loo", "cv"] | str = "auto",
+        cv: Any = 5,
+    ) -> None:
         self.estimator = estimator
         self.max_error = max_error
         self.cost = cost
@@ -130,7 +133,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibration = calibration
         self.cv = cv
 
-    def fit(self, X, y, sample_weight=None) -> RejectOption:
+    def fit(self, X: Inputs, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier and choose the threshold; with a ``FrozenEstimator``, choose it on these rows."""
         self._check_parameters()
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -151,40 +154,49 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._choose(label_codes(self.calibration_labels_, self.classes_))
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Inputs) -> np.ndarray:
         """The class of each row, or ``reject_label_`` for the doubtful."""
         codes, sureness = self._decide(np.asarray(self._proba(X)))
         labels = self.classes_.astype(_dtype_with(self.reject_label_, self.classes_))[codes]
         labels[sureness < self.threshold_] = self.reject_label_
         return labels
 
-    def rejects(self, X) -> np.ndarray:
+    def rejects(self, X: Inputs) -> np.ndarray:
         """Whether each row is left undecided."""
         return self._decide(np.asarray(self._proba(X)))[1] < self.threshold_
 
     @_passed_on("predict_proba")
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Inputs) -> np.ndarray:
         """The classifier's probabilities, of all rows."""
         return self._proba(X)
 
+    @_passed_on("predict_proba")
+    def predict_log_proba(self, X: Inputs) -> np.ndarray:
+        """Their natural logarithms: the classifier's own, where it has them."""
+        check_is_fitted(self)
+        if hasattr(self.estimator_, "predict_log_proba"):
+            return self.estimator_.predict_log_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(self._proba(X))
+
     @_passed_on("decision_function")
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: Inputs) -> np.ndarray:
         """The classifier's decision function, of all rows."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
     def predict_set(
         self,
-        X,
-        coverage=0.95,
+        X: Inputs,
+        coverage: float = 0.95,
         *,
-        method="lac",
-        by_class=False,
-        allow_empty=False,
-        randomize=False,
-        random_state=None,
-        as_labels=False,
-    ):
+        method: Literal["lac", "aps"] | str = "lac",
+        by_class: bool = False,
+        allow_empty: bool = False,
+        randomize: bool = False,
+        random_state: RandomState = None,
+        as_labels: bool = False,
+    ) -> Any:
         """Sets of labels that hold the truth of a new row with probability ``coverage``.
 
         They come from the scores of the calibration rows; nothing is fitted. With a ``FrozenEstimator`` the coverage is
@@ -202,7 +214,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         found = sets_from_codes(known, codes, new, coverage, method, by_class, allow_empty, randomize, random_state)
         return [self.classes_[row] for row in found] if as_labels else found
 
-    def curve_of(self, X=None, y=None, confidence=None) -> dict[str, np.ndarray]:
+    def curve_of(self, X: Inputs = None, y: Targets = None, confidence: float | None = None) -> dict[str, np.ndarray]:
         """Like ``risk_coverage_curve_``, of other rows or with bounds of another confidence."""
         check_is_fitted(self)
         confidence = self.confidence if confidence is None else confidence
@@ -257,17 +269,17 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.max_error is not None and n_kept:
             self.error_bound_ = float(self.max_error)  # the tests allow this one, and no tighter one
         elif self.max_error is not None:
-            self._warn_of_nothing_kept(len(wrong))
+            self._warn_of_nothing_kept(self.max_error, len(wrong))
 
-    def _warn_of_nothing_kept(self, n: int) -> None:
-        least = fewest_rows(self.max_error, 1.0 - self.confidence)
+    def _warn_of_nothing_kept(self, max_error: float, n: int) -> None:
+        least = fewest_rows(max_error, 1.0 - self.confidence)
         if least > n:
             why = f"even without an error that takes {least} calibration rows, and there are {n}"
         else:
             bounds = self.risk_coverage_curve_["upper_bound"]
             why = f"the lowest bound of any threshold on {n} calibration rows is {bounds.min():.3g}"
         warnings.warn(
-            f"max_error={self.max_error} at confidence={self.confidence}: no threshold was shown to keep it ({why}), "
+            f"max_error={max_error} at confidence={self.confidence}: no threshold was shown to keep it ({why}), "
             "so every row is rejected. Allow more errors, ask for less confidence, or give more rows.",
             NothingKeptWarning,
             stacklevel=4,

@@ -18,6 +18,7 @@ from .data.items import Items
 from .data.rows import Rows
 from .exceptions import FewRowsWarning, TargetWarning, UnitsWarning
 from .kernels import Kernel
+from .kernels.dot import Linear, Polynomial
 from .kernels.radial import OfDivergence, Radial
 from .search import width_candidates
 from .selection import TimesMedian, median_width
@@ -29,6 +30,8 @@ SOME_ROWS, OTHER_ROWS = 200, 1000
 DOMINANT = 0.99
 #: Kernel values nearer than this to 0, or to 1, tell no rows apart.
 NOTHING = 1e-6
+#: Kernel values beyond this have squares whose products overflow.
+LARGEST_PRODUCT = 1e75
 #: Tags of fewer rows than this may exclude each other by chance.
 FEW_TAGGED = 20
 #: Where Linux says how much memory a container may have.
@@ -71,6 +74,24 @@ def warn_of_units(rows: Rows, kernels: Sequence[Kernel], width, is_scaled: bool,
     tried = width_candidates(kernels, width, rows, seed) if is_given else kernels
     if all(isinstance(kernel, Radial | OfDivergence) and kernel.width is not None for kernel in tried):
         _warn_of_width(rows, tried, is_scaled, seed)
+
+
+def refuse_overflow(rows: Rows, kernels: Sequence[Kernel], width, seed: int) -> None:
+    """Refuse rows so far away that sums over products of kernel values are no numbers."""
+    if isinstance(rows.X, Items) or not all(isinstance(kernel, Linear | Polynomial) for kernel in kernels):
+        return
+    widths = TimesMedian() if isinstance(width, str) else width
+    X: Any = rows.X
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.square(X).sum(axis=1)
+    far = X[[int(np.argmax(squares))]]
+    for kernel in width_candidates(kernels, widths, rows, seed):
+        with np.errstate(over="ignore"):
+            largest = float(np.abs(kernel(far, far)).max())
+        if not largest <= LARGEST_PRODUCT:
+            raise ValueError(
+                f"X has rows so far from the others that values of the {kernel.name} kernel reach {largest:.0e}, whose "
+                "products overflow; rescale X or leave those rows out, or use kernel='gaussian'."
+            )
 
 
 def _some(rows: Rows, size: int) -> np.ndarray:

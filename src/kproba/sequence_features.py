@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
@@ -36,18 +38,18 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
            [4. , 1.5]])
     """
 
-    def __init__(self, center=True, slopes=True, reach=2):
+    def __init__(self, center: bool = True, slopes: bool = True, reach: int = 2) -> None:
         self.center = center
         self.slopes = slopes
         self.reach = reach
 
-    def fit(self, X, y=None) -> SequenceFeatures:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; there is nothing to learn."""
         if isinstance(self.reach, bool) or int(self.reach) != self.reach or self.reach < 1:
             raise ValueError(f"reach={self.reach!r} must be a whole number of at least 1.")
         return self
 
-    def transform(self, X) -> Sequences:
+    def transform(self, X: Any) -> Sequences:
         """Sequences of the same lengths.
 
         Parameters

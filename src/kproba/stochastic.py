@@ -44,7 +44,8 @@ class StochasticLeastSquares:
         """Solutions without some rows, with the scores of these."""
         rest = self.rows.without(inside)
         for ridge in ridges:
-            coef = self._solve(rest, ridge)
+            # without any row left, scores of zero, which links take for the prior
+            coef = self._solve(rest, ridge) if len(rest) else np.zeros((self.basis.n_centers, self.rows.n_targets))
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
     def forget(self) -> None:

@@ -20,12 +20,21 @@ def is_dask(X) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
+def computed(*values) -> tuple:
+    """The values, with Dask collections as the arrays that they stand for, all from one computation."""
+    if not any(map(is_dask, values)):
+        return values
+    import dask
+
+    return dask.compute(*values)
+
+
 class DaskSource(Source):
     """Partitions of rows, with their labels and weights partitioned alike."""
 
     def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
         self.name, self.chunk_bytes = "the Dask collection X", chunk_bytes
-        self.feature_names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        self.feature_names = _column_names(X)
         X = _rows_of(X, "X", 2)
         self.n_features, self.dtype = int(X.shape[1]), np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         known = not np.isnan(X.shape[0])
@@ -81,6 +90,12 @@ class DaskSource(Source):
                 if chunk.start >= start_row:
                     yield chunk
             start += len(X)
+
+
+def _column_names(X) -> list[str] | None:
+    """Names of the columns of a frame; None if they are not strings, which scikit-learn takes for no names either."""
+    names = list(getattr(X, "columns", []))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _rows_of(values, name: str, ndim: int):

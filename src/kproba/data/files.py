@@ -32,7 +32,7 @@ def open_rows(
     weight: str | None = None,
     columns: Sequence[str] | None = None,
     format: str | None = None,
-    dtype=None,
+    dtype: Any = None,
     *,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> FileSource:

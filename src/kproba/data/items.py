@@ -12,10 +12,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from .hashing import by_place, mix, row_keys
@@ -86,7 +87,7 @@ class Items:
     _origin: Any = None
     _places_there: Any = None
 
-    def __init__(self, values: Iterable):
+    def __init__(self, values: Iterable[Any]) -> None:
         self._values = as_objects(values)
         self._index = np.arange(len(self._values))
         self.memory = Memory()
@@ -101,10 +102,10 @@ class Items:
     def shape(self) -> tuple[int, ...]:
         return (len(self),)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return (self._value(i) for i in self._index)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         """One item by its number; a view of several by a slice, numbers or truth values."""
         if isinstance(key, tuple):  # X[rows, ...]
             key = key[0]
@@ -115,12 +116,12 @@ class Items:
     def _value(self, i):
         return self._values[i]
 
-    def _view(self, index: np.ndarray):
+    def _view(self, index: np.ndarray) -> Self:
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__, _index=index)
         return view
 
-    def astype(self, dtype, copy: bool = True):
+    def astype(self, dtype: Any, copy: bool = True) -> Self:
         """Items have no precision of their own."""
         return self
 
@@ -130,7 +131,7 @@ class Items:
         return self._index
 
     @property
-    def collection(self):
+    def collection(self) -> Self:
         """All items, of which these are some."""
         return self._view(np.arange(self._n_all))
 
@@ -138,7 +139,7 @@ class Items:
     def _n_all(self) -> int:
         return len(self._values)
 
-    def detached(self):
+    def detached(self) -> Any:
         """The same items as a collection of their own, which knows of them what this one does.
 
         Where they came from is known as long as that is there, so that a model meets its training rows in their table.
@@ -150,7 +151,7 @@ class Items:
         own._origin, own._places_there = weakref.ref(self.memory), self._index
         return own
 
-    def within(self, other: Items):
+    def within(self, other: Items) -> Any:
         """The same items as a view of the other's collection where they were detached from it; else these."""
         if self._origin is None or self._origin() is not other.memory:
             return self
@@ -196,7 +197,7 @@ class Sequences(Items):
     (2, (3, 2), array([3, 2]))
     """
 
-    def __init__(self, frames, lengths):
+    def __init__(self, frames: ArrayLike, lengths: ArrayLike) -> None:
         frames, lengths = np.asarray(frames), np.asarray(lengths)
         if frames.ndim != 2 or frames.dtype.kind not in "fiub":
             raise ValueError(
@@ -215,7 +216,7 @@ class Sequences(Items):
         self.memory = Memory()
 
     @classmethod
-    def of(cls, X) -> Sequences:
+    def of(cls, X: Any) -> Sequences:
         """X as sequences: a list of 2-D arrays, a 3-D array, or sequences already."""
         if isinstance(X, Sequences):
             return X

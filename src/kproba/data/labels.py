@@ -28,6 +28,8 @@ def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
+    if _is_empty(y):
+        raise ValueError("y is empty; give the label of every row of X.")
     tags = getattr(y, "columns", None)
     if sparse.issparse(y):
         y = y.toarray()
@@ -43,6 +45,12 @@ def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least 2 classes.")
     return classes, codes.ravel()
+
+
+def _is_empty(y) -> bool:
+    if hasattr(y, "shape"):
+        return tuple(y.shape[:1]) == (0,)
+    return hasattr(y, "__len__") and not len(y)
 
 
 def _refuse_lists_of_tags(y) -> None:

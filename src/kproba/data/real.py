@@ -48,7 +48,7 @@ class RealSet:
     extra: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def load(name: str, data_dir=None) -> RealSet:
+def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> RealSet:
     """The set called ``name``.
 
     It is read from ``data_dir``; without one from the folder in the environment variable ``KPROBA_DATA``;

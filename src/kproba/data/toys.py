@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp, softmax
 from sklearn.utils import check_random_state
 
@@ -23,7 +24,7 @@ class Mixture:
     means: np.ndarray
     variances: np.ndarray
 
-    def log_density(self, X) -> np.ndarray:
+    def log_density(self, X: ArrayLike) -> np.ndarray:
         """log p(x) (n,). In logarithms a posterior stays exact where every density underflows."""
         away = np.asarray(X, dtype=np.float64)[:, None, :] - self.means
         terms = -0.5 * (np.square(away) / self.variances + np.log(2.0 * np.pi * self.variances)).sum(axis=2)
@@ -44,21 +45,21 @@ class Toy:
     conditionals: tuple[Mixture, ...]
     prior: np.ndarray
 
-    def conditional_densities(self, X) -> np.ndarray:
+    def conditional_densities(self, X: ArrayLike) -> np.ndarray:
         """p(x|y) (n, c)."""
         return np.exp(np.column_stack([each.log_density(X) for each in self.conditionals]))
 
-    def density(self, X) -> np.ndarray:
+    def density(self, X: ArrayLike) -> np.ndarray:
         """p(x) (n,)."""
         return self.conditional_densities(X) @ self.prior
 
-    def posterior(self, X) -> np.ndarray:
+    def posterior(self, X: ArrayLike) -> np.ndarray:
         """p(y|x) (n, c), exact, in the order of the labels."""
         log_joint = np.column_stack([each.log_density(X) for each in self.conditionals]) + np.log(self.prior)
         return softmax(log_joint, axis=1)
 
 
-def three_classes_2010(n: int = 200, random_state=None) -> Toy:
+def three_classes_2010(n: int = 200, random_state: int | np.random.RandomState | None = None) -> Toy:
     """Three overlapping classes in the plane (2010 Sec. 3.1, Figs 4–6).
 
     Priors are 1/4, 1/4 and 1/2; the third class has two parts. Labels are drawn from the priors.
@@ -77,7 +78,7 @@ def three_classes_2010(n: int = 200, random_state=None) -> Toy:
     return _draw(conditionals, prior, random.multinomial(n, prior), random)
 
 
-def one_dimension_2011(n_per_class: int = 250, random_state=None) -> Toy:
+def one_dimension_2011(n_per_class: int = 250, random_state: int | np.random.RandomState | None = None) -> Toy:
     """Two classes on the line, the second on both sides of the first (2011 Sec. 3.1, Fig. 1).
 
     >>> toy = one_dimension_2011(random_state=0)
@@ -90,7 +91,7 @@ def one_dimension_2011(n_per_class: int = 250, random_state=None) -> Toy:
     return _draw(conditionals, np.full(2, 0.5), [n_per_class] * 2, random)
 
 
-def three_classes_textbook(n: int = 90, random_state=None) -> Toy:
+def three_classes_textbook(n: int = 90, random_state: int | np.random.RandomState | None = None) -> Toy:
     """Three classes side by side on the line, n/3 rows each (textbook Figs 28.2 and 28.5).
 
     >>> toy = three_classes_textbook(random_state=0)
@@ -103,7 +104,12 @@ def three_classes_textbook(n: int = 90, random_state=None) -> Toy:
     return _draw(conditionals, np.full(3, 1 / 3), [n // 3] * 3, check_random_state(random_state))
 
 
-def mixtures_2001(n_per_class: int = 100, n_classes: int = 2, means=None, random_state=None) -> Toy:
+def mixtures_2001(
+    n_per_class: int = 100,
+    n_classes: int = 2,
+    means: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Toy:
     """Classes that are mixtures of ten small Gaussians in the plane (2001 Sec. 4, Figs 2–4).
 
     The ten means of a class are drawn around a point of its own, (1, 0), (0, 1) or (−1, −1); rows are drawn around
@@ -122,7 +128,14 @@ def mixtures_2001(n_per_class: int = 100, n_classes: int = 2, means=None, random
     return _draw(conditionals, np.full(c, 1.0 / c), [n_per_class] * c, random)
 
 
-def clouds_2013(n=1000, n_clouds=6, d=8, spread=0.66, *, random_state=None) -> Toy:
+def clouds_2013(
+    n: int = 1000,
+    n_clouds: int = 6,
+    d: int = 8,
+    spread: float = 0.66,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> Toy:
     """A stand-in for the eight attributes and two classes of 2013 Sec. 5.2, whose rows cannot be had.
 
     Each class is a mixture of ``n_clouds`` Gaussians around the same fixed points, whatever ``random_state``; the best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,8 +14,11 @@ from ..progress import RowProgress
 from .files import SEPARATORS, format_of, listing, pyarrow
 from .sources import as_source, inputs
 
+if TYPE_CHECKING:
+    from ..typing import Inputs, PathLike
 
-def write_probabilities(clf, rows, path, *, verbose: int = 0) -> None:
+
+def write_probabilities(clf: Any, rows: Inputs, path: PathLike, *, verbose: int = 0) -> None:
     """Write the probability of every class, and the predicted class, of every row to ``path``.
 
     Parameters

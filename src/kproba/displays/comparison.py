@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import _checked
 from ..report.facts import MEASURES, ClassFacts, Judged, Score, class_facts, collect, scores_of
 from ..report.rivals import Rival
+from ..typing import Inputs, Targets
 from ._drawing import axes_in_a_row
 
 #: Classes that are drawn in colours, those told apart worst, where there are more.
@@ -33,17 +36,35 @@ class ScoresDisplay:
     regression beside the classifier; ``ScoresDisplay.from_predictions(y_new, {"ours": p, "theirs": q})`` any others.
     """
 
-    def __init__(self, *, scores: tuple[Score, ...]):
+    def __init__(self, *, scores: tuple[Score, ...]) -> None:
         self.scores = scores
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, X_train=None, y_train=None, axes=None, random_state: int = 0):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Inputs,
+        y: Targets,
+        *,
+        X_train: Inputs = None,
+        y_train: Targets = None,
+        axes: Any = None,
+        random_state: int = 0,
+    ) -> Self:
         """Draw a fitted classifier on the rows X with classes y beside the simple models of a report."""
         found = collect(estimator, X, y, X_train=X_train, y_train=y_train, random_state=random_state)
         return cls(scores=found.scores).plot(axes)
 
     @classmethod
-    def from_predictions(cls, y_true, proba, *, labels=None, axes=None, random_state: int = 0) -> ScoresDisplay:
+    def from_predictions(
+        cls,
+        y_true: Targets,
+        proba: Mapping[str, ArrayLike],
+        *,
+        labels: ArrayLike | None = None,
+        axes: Any = None,
+        random_state: int = 0,
+    ) -> Self:
         """Draw a dict of names and probabilities (n, n_classes) of the same rows."""
         if not isinstance(proba, dict) or not proba:
             raise TypeError(f"proba: a dict of names and probabilities is needed, got {type(proba).__name__}.")
@@ -52,7 +73,7 @@ class ScoresDisplay:
         models = [Rival(str(name), values) for name, (_, values) in checked.items()]
         return cls(scores=scores_of(models, codes, random_state)).plot(axes)
 
-    def plot(self, axes=None) -> ScoresDisplay:
+    def plot(self, axes: Any = None) -> Self:
         self.axes_, self.figure_ = axes_in_a_row(axes, len(MEASURES), width=3.0)
         places = np.arange(len(self.scores))
         for ax, (name, words) in zip(self.axes_, MEASURES.items()):
@@ -79,17 +100,19 @@ class ClassCurvesDisplay:
     figure_, axes_ : the figure and its two axes, after ``plot``.
     """
 
-    def __init__(self, *, by_class: tuple[ClassFacts, ...]):
+    def __init__(self, *, by_class: tuple[ClassFacts, ...]) -> None:
         self.by_class = by_class
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, axes=None) -> ClassCurvesDisplay:
+    def from_estimator(cls, estimator: Any, X: Inputs, y: Targets, *, axes: Any = None) -> Self:
         """Draw a fitted classifier on the rows X with classes y."""
         check_is_fitted(estimator)
         return cls.from_predictions(y, estimator.predict_proba(X), labels=estimator.classes_, axes=axes)
 
     @classmethod
-    def from_predictions(cls, y_true, proba, *, labels=None, axes=None) -> ClassCurvesDisplay:
+    def from_predictions(
+        cls, y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, axes: Any = None
+    ) -> Self:
         """Draw probabilities (n, n_classes); ``labels`` are the classes of the columns."""
         codes, proba = _checked(y_true, proba, labels)
         rows, predicted = Judged(None, codes, proba), proba.argmax(axis=1)
@@ -97,7 +120,7 @@ class ClassCurvesDisplay:
         found = (class_facts(k, str(name), rows, predicted) for k, name in enumerate(names))
         return cls(by_class=tuple(found)).plot(axes)
 
-    def plot(self, axes=None) -> ClassCurvesDisplay:
+    def plot(self, axes: Any = None) -> Self:
         self.axes_, self.figure_ = axes_in_a_row(axes, 2)
         drawn = [one for one in self.by_class if one.roc is not None]
         worst = {one.name for one in sorted(drawn, key=lambda one: one.auc)[:MOST_COLOURED]}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..typing import Targets
 from ._drawing import axes_for, axes_in_a_row
 
 #: Lines of equal probability beside the boundary of two classes (2001 Fig. 3).
@@ -28,18 +30,18 @@ class ImportPathDisplay:
     figure_, axes_ : the figure and its three axes, after ``plot``.
     """
 
-    def __init__(self, *, path: dict[str, np.ndarray], growth: dict[str, np.ndarray], chosen: float):
+    def __init__(self, *, path: dict[str, np.ndarray], growth: dict[str, np.ndarray], chosen: float) -> None:
         self.path = path
         self.growth = growth
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(cls, estimator, *, axes=None) -> ImportPathDisplay:
+    def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
         """Draw the path of a fitted machine, into three ``axes`` if they are given."""
         check_is_fitted(estimator)
         return cls(path=estimator.path_, growth=estimator.growth_, chosen=estimator.ridge_).plot(axes)
 
-    def plot(self, axes=None) -> ImportPathDisplay:
+    def plot(self, axes: Any = None) -> Self:
         self.axes_, self.figure_ = axes, _ = axes_in_a_row(axes, 3)
         for name, label in [("tuning_log_loss", "log-loss"), ("tuning_error", "error")]:
             axes[0].plot(self.path["ridge"], self.path[name], marker="o", markersize=3, label=label)
@@ -74,7 +76,17 @@ class ImportPointsDisplay:
     figure_, ax_ : the figure and its axes, after ``plot``.
     """
 
-    def __init__(self, *, X, labels, points, columns, rows, proba, classes):
+    def __init__(
+        self,
+        *,
+        X: np.ndarray,
+        labels: np.ndarray,
+        points: np.ndarray,
+        columns: np.ndarray,
+        rows: np.ndarray,
+        proba: np.ndarray,
+        classes: np.ndarray,
+    ) -> None:
         self.X = X
         self.labels = labels
         self.points = points
@@ -84,7 +96,9 @@ class ImportPointsDisplay:
         self.classes = classes
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, grid_resolution: int = 150, ax=None) -> ImportPointsDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: Targets, *, grid_resolution: int = 150, ax: Any = None
+    ) -> Self:
         """Draw a fitted machine of two columns with the rows X and their classes y."""
         check_is_fitted(estimator)
         X, centers = np.asarray(X), estimator.centers_
@@ -102,7 +116,7 @@ class ImportPointsDisplay:
         found = {"X": X, "labels": labels, "points": points, "columns": columns, "rows": rows, "proba": proba}
         return cls(**found, classes=estimator.classes_).plot(ax)
 
-    def plot(self, ax=None) -> ImportPointsDisplay:
+    def plot(self, ax: Any = None) -> Self:
         self.ax_, self.figure_ = ax, _ = axes_for(ax)
         for number, name in enumerate(self.classes):
             own = self.X[self.labels == number]

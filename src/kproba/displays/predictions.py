@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import _checked
 from ..report.measures import Histogram, Reliability, confidence_histogram, reliability, top_class
+from ..typing import Inputs, Targets
 from ._drawing import axes_for, legend
 
 
@@ -20,11 +22,13 @@ class _OfPredictions:
         """What the display is made of."""
         raise NotImplementedError
 
-    def plot(self, ax=None, *, name: str | None = None, **options) -> Any:
+    def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
         raise NotImplementedError
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, ax=None, name: str | None = None, **options):
+    def from_estimator(
+        cls, estimator: Any, X: Inputs, y: Targets, *, ax: Any = None, name: str | None = None, **options: Any
+    ) -> Self:
         """Draw what a fitted classifier says of the rows X, whose classes are y."""
         check_is_fitted(estimator)
         name = type(estimator).__name__ if name is None else name
@@ -33,7 +37,16 @@ class _OfPredictions:
         )
 
     @classmethod
-    def from_predictions(cls, y_true, proba, *, labels=None, ax=None, name: str | None = None, **options):
+    def from_predictions(
+        cls,
+        y_true: Targets,
+        proba: Inputs,
+        *,
+        labels: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
         codes, proba = _checked(y_true, proba, labels)
         top = top_class(codes, proba)
@@ -58,14 +71,14 @@ class ReliabilityDisplay(_OfPredictions):
     ``ReliabilityDisplay.from_predictions(y, clf.loo_proba_)``; several models share an ``ax``.
     """
 
-    def __init__(self, *, bins: Reliability):
+    def __init__(self, *, bins: Reliability) -> None:
         self.bins = bins
 
     @classmethod
     def _found(cls, confidence, correct) -> dict:
         return {"bins": reliability(confidence, correct)}
 
-    def plot(self, ax=None, *, name: str | None = None, **options) -> ReliabilityDisplay:
+    def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
         """Draw into ``ax``; ``options`` go to the line."""
         self.ax_, self.figure_ = axes_for(ax)
         bins = self.bins
@@ -89,14 +102,14 @@ class ConfidenceHistogramDisplay(_OfPredictions):
     figure_, ax_ : the figure and its axes, after ``plot``.
     """
 
-    def __init__(self, *, counts: Histogram):
+    def __init__(self, *, counts: Histogram) -> None:
         self.counts = counts
 
     @classmethod
     def _found(cls, confidence, correct) -> dict:
         return {"counts": confidence_histogram(confidence, correct)}
 
-    def plot(self, ax=None, *, name: str | None = None, **options) -> ConfidenceHistogramDisplay:
+    def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
         """Draw into ``ax``; ``options`` go to the bars."""
         self.ax_, self.figure_ = axes_for(ax)
         edges, right, wrong = self.counts.edges, self.counts.right, self.counts.wrong

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..reject import RejectOption, risk_coverage
+from ..typing import Inputs, Targets
 from ._drawing import axes_for
 
 #: Errors of fewer rows than this share do not decide how high the picture of risk and coverage is.
@@ -30,14 +34,30 @@ class RiskCoverageDisplay:
     figure_, ax_ : the figure and its axes, after ``plot``.
     """
 
-    def __init__(self, *, curve: dict[str, np.ndarray], threshold=None, max_error=None, name=None):
+    def __init__(
+        self,
+        *,
+        curve: dict[str, np.ndarray],
+        threshold: float | None = None,
+        max_error: float | None = None,
+        name: str | None = None,
+    ) -> None:
         self.curve = curve
         self.threshold = threshold
         self.max_error = max_error
         self.name = name
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, y=None, *, confidence=None, name=None, ax=None) -> RiskCoverageDisplay:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Inputs = None,
+        y: Targets = None,
+        *,
+        confidence: float | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> Self:
         """Draw a fitted classifier on the rows X with labels y.
 
         A :class:`~kproba.RejectOption` needs neither: without them its calibration rows are drawn.
@@ -56,14 +76,23 @@ class RiskCoverageDisplay:
         return cls(curve=curve, **options).plot(ax)
 
     @classmethod
-    def from_predictions(cls, y_true, proba, *, labels=None, confidence=0.95, name=None, ax=None):
+    def from_predictions(
+        cls,
+        y_true: Targets,
+        proba: Inputs,
+        *,
+        labels: ArrayLike | None = None,
+        confidence: float = 0.95,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> Self:
         """Draw probabilities whose columns are the ``labels``, in their order; None for the sorted ones of y_true."""
         labels = np.unique(y_true) if labels is None else np.asarray(labels)
         proba = np.asarray(proba)
         wrong = labels[proba.argmax(axis=1)] != np.asarray(y_true)
         return cls(curve=risk_coverage(proba.max(axis=1), wrong, confidence), name=name).plot(ax)
 
-    def plot(self, ax=None) -> RiskCoverageDisplay:
+    def plot(self, ax: Any = None) -> Self:
         self.ax_, self.figure_ = ax, _ = axes_for(ax)
         used = ax.get_ylim()[1] if ax.lines else 0.0
         coverage, error, bound = (self.curve[key] for key in ("coverage", "error", "upper_bound"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,11 +23,11 @@ class SearchMapDisplay:
     figure_, axes_ : the figure and its axes, after ``plot``.
     """
 
-    def __init__(self, *, panels: tuple[SearchPanel, ...]):
+    def __init__(self, *, panels: tuple[SearchPanel, ...]) -> None:
         self.panels = panels
 
     @classmethod
-    def from_estimator(cls, estimator, *, axes=None) -> SearchMapDisplay:
+    def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
         """Draw ``search_results_`` of a fitted classifier, into as many ``axes`` as there are panels."""
         check_is_fitted(estimator)
         panels = search_panels(estimator)
@@ -36,7 +38,7 @@ class SearchMapDisplay:
             )
         return cls(panels=panels).plot(axes)
 
-    def plot(self, axes=None) -> SearchMapDisplay:
+    def plot(self, axes: Any = None) -> Self:
         self.axes_, self.figure_ = axes, _ = axes_in_a_row(axes, len(self.panels))
         losses = np.concatenate([panel.loss for panel in self.panels])
         for ax, panel in zip(axes, self.panels):

@@ -5,36 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..basis import Basis
 from ..data.columns import explained, refuse_times
-from ..data.dask import is_dask
+from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
 from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, in_double, inputs
-from ..devices.basis import placed
+from ..devices.basis import DeviceBasis
 from ..devices.device import Device, is_tensor, to_numpy
 from ..devices.device import choose as choose_device
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.mended import Mended
 from ..links import NAMES as LINKS
 from ..links import in_blocks
-from ..sanity import warn_of_few_rows, warn_of_one_hot, warn_of_units
-from ..scaling import fit_scaling
-from ..sweep import row_slices
+from ..sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
+from ..scaling import Scaling, fit_scaling
+from ..sweep import n_workers, row_slices
+from ..typing import Inputs, Targets, available_if
 from ..wording import did_you_mean
+from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
 
 #: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
 LARGEST, SMALLEST = 1e150, 1e-150
+#: Times the weight of all rows, a larger ridge may be no number.
+LARGEST_RIDGE = 1e100
 #: Rows of about this size are scaled and scored at a time.
 PREDICT_BYTES = 64 << 20
 #: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
@@ -64,10 +68,41 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     #: whether the model was fitted on rows that are no vectors
     _on_items = False
 
+    classes_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
     basis_: Basis
+    scaling_: Scaling | None
+    link_: Any
+    kernel_: Kernel
+    width_: Any
+    centers_: Any
     coef_: np.ndarray
     intercept_: np.ndarray | float
+    loo_scores_: np.ndarray
+    loo_proba_: np.ndarray
     search_results_: dict[str, np.ndarray]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = explain_unknown_parameters(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as in scikit-learn."""
+        try:
+            return super().set_params(**params)
+        except ValueError as error:
+            known = self.get_params()
+            advice = next((advice_on(name, known) for name in params if name not in known), "")
+            raise (ValueError(f"{error} {advice}") if advice else error) from None
+
+    if not TYPE_CHECKING:  # checkers would take every name for an attribute
+
+        def __getattr__(self, name: str):
+            if name in ("loo_scores_", "loo_proba_"):
+                raise why_no_leave_one_out(self, name)
+            return object.__getattribute__(self, name)  # raises what it has raised before
 
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
         """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""
@@ -106,7 +141,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             check_square(X)
         values = X.data if sparse.issparse(X) else X
         if self.scaling is None:
-            check_magnitude(float(np.abs(values).max(initial=0.0)))
+            check_magnitude("X", values, smallest=SMALLEST if reset else 0.0)
         return X
 
     def _read_table(self, X, reset: bool):
@@ -114,7 +149,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         types, least = [np.float64, np.float32], 1 if reset else 0
         refuse_times(X, type(self).__name__)
         try:
-            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
+            with np.errstate(invalid="ignore"):  # scikit-learn adds up all values, which may be inf - inf
+                return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
         except (ValueError, TypeError) as error:
             if (better := self._explained(error, X)) is error:
                 raise
@@ -169,8 +205,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return None
 
     def _check_units(self, scaled: Rows, kernels: Sequence[Kernel], scaling, seed: int) -> None:
-        """Warn of columns or a given width that leave the kernels next to nothing to see of scaled rows."""
+        """Refuse or warn of columns or a given width that leave the kernels nothing, or next to it, to see."""
         names = getattr(self, "feature_names_in_", None)
+        refuse_overflow(scaled, kernels, self.width, seed)
         warn_of_units(scaled, kernels, self.width, scaling is not None, names, seed)
 
     def _given_centers(self, scaling):
@@ -185,7 +222,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"random_state={self.random_state!r} is no seed; use None, a whole number from 0 to 2**32 - 1, or a "
+                "RandomState."
+            ) from None
 
     def _scores(self, X) -> np.ndarray:
         """Raw scores Φθ plus the constant, (n, k)."""
@@ -204,23 +247,30 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores_of(self, X) -> np.ndarray:
         """Raw scores of checked rows."""
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return self.basis_.scores(scaled, self.coef_) + self.intercept_
+        return self._basis_here.scores(scaled, self.coef_) + self.intercept_
 
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
+        basis = DeviceBasis.of(self.basis_, device).for_scores(self.coef_)
+        X = basis.sent(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
-        return placed(self.basis_, device).scores(scaled, self.coef_).astype(np.float64) + self.intercept_
+        return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
         """Kernel and centres, without what only the training rows needed."""
         self._multilabel = rows.is_multilabel
         if self._is_precomputed:
             basis = replace(basis, kernel=Precomputed())
-        self.basis_ = basis.detached()
+        self.basis_ = replace(basis.detached(), workers=1)
         self.kernel_ = self._plain_kernel(self.basis_.kernel)
         self.width_ = self.kernel_.width
         self.centers_ = self._in_users_units(self.basis_.centers)
+
+    @property
+    def _basis_here(self) -> Basis:
+        """The basis with the threads that are free here, which need not be those where the model was fitted."""
+        return replace(self.basis_, workers=n_workers(self.n_jobs))
 
     def _in_users_units(self, centers):
         return centers if self.scaling_ is None else self.scaling_.inverse(centers)
@@ -245,7 +295,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if self.link != "none":
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: Inputs) -> np.ndarray:
         """What the link decides by: its largest column is the predicted class.
 
         Log-odds for the calibrated link, rounded scores for ``"clip"``, and for ``"none"`` the scores over their
@@ -256,14 +306,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_classes), or (n,) for two classes: positive for the second one.
         """
         if is_source(X):
-            return over_source(self.decision_function, X, getattr(self, "feature_names_in_", None))
+            return over_source(self, "decision_function", X)
         scores = self._scores(X)
         decision = in_blocks(self.link_.decision, scores)
         is_binary = len(self.classes_) == 2 and not self._multilabel
         return decision[:, 1] - decision[:, 0] if is_binary else decision
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: Inputs) -> np.ndarray:
         """Probability of each class (rows sum to one), or of each tag of a multi-label problem.
 
         Returns
@@ -271,15 +321,32 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         float64 array of shape (n, n_classes), in the order of ``classes_``.
         """
         if is_source(X):
-            return over_source(self.predict_proba, X, getattr(self, "feature_names_in_", None))
+            return over_source(self, "predict_proba", X)
         scores = self._scores(X)
         return in_blocks(self.link_.probabilities, scores)
 
-    def predict(self, X) -> np.ndarray:
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Inputs) -> np.ndarray:
+        """Natural logarithms of what ``predict_proba`` gives, for sums over rows and for log-losses.
+
+        The calibrated softmax and the models of log-odds (KLR, IVM) compute them without the detour over
+        probabilities: they stay finite where a probability underflows to zero. ``link="clip"`` and
+        ``"clip-parameters"`` have probabilities of exactly zero, whose logarithm is −inf.
+
+        Returns
+        -------
+        float64 array of shape (n, n_classes), in the order of ``classes_``.
+        """
+        if is_source(X):
+            return over_source(self, "predict_log_proba", X)
+        scores = self._scores(X)
+        return in_blocks(self.link_.log_probabilities, scores)
+
+    def predict(self, X: Inputs) -> np.ndarray:
         """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
         check_is_fitted(self)
         if is_source(X):
-            return over_source(self.predict, X, getattr(self, "feature_names_in_", None))
+            return over_source(self, "predict", X)
         if self._multilabel:
             positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
             return positive.astype(int)
@@ -287,6 +354,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             scores = self._scores(X)
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def score(self, X: Inputs, y: Targets, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy: the share of rows whose class is right; of several tags, all have to be.
+
+        Returns
+        -------
+        float; Dask collections are computed for it.
+        """
+        from sklearn.metrics import accuracy_score  # slow to import, seldom needed
+
+        predicted, y, weight = computed(self.predict(X), y, sample_weight)
+        return float(accuracy_score(y, predicted, sample_weight=weight))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
@@ -332,8 +411,8 @@ def scaled_rows(rows: Rows, scaling) -> Rows:
     return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
 
 
-def check_positive(name: str, value, words) -> None:
-    """A positive number, a non-empty sequence of them, or one of the words."""
+def check_positive(name: str, value, words, largest: float = np.inf) -> None:
+    """A positive number of at most ``largest``, a non-empty sequence of them, or one of the words."""
     allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
     if isinstance(value, str):
         if value not in words:
@@ -350,6 +429,8 @@ def check_positive(name: str, value, words) -> None:
         or not (np.isfinite(numbers) & (numbers > 0)).all()
     ):
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
+    if numbers.max() > largest:
+        raise ValueError(f"{name}={value!r} is more than {largest:g}, beyond which products overflow; {allowed}")
 
 
 def is_source(X) -> bool:
@@ -357,10 +438,19 @@ def is_source(X) -> bool:
     return isinstance(X, Source) or is_dask(X)
 
 
-def over_source(method, X, names):
-    """What ``method`` says of all rows of a source: an array, or a Dask array where the rows are Dask's."""
+def over_source(estimator, name: str, X):
+    """What a method says of all rows of a source: an array, or a Dask array where the rows are Dask's.
+
+    The columns of a file are taken by their names; those of a Dask frame have to be in order, as those of pandas.
+    """
+    check_is_fitted(estimator)
+    method = getattr(estimator, name)
     if isinstance(X, Source):
-        return np.concatenate([method(part) for part in inputs(X, names)])
+        parts = inputs(X, getattr(estimator, "feature_names_in_", None))
+        return np.concatenate([method(part) for part in parts])
+    # a Dask frame describes itself by an empty frame of pandas: scikit-learn's own check, and its own words
+    described = X._meta if hasattr(X, "columns") else X
+    validate_data(estimator, described, reset=False, skip_check_array=True)
     rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if len(rows.chunks[1]) > 1:
         rows = rows.rechunk({1: -1})
@@ -436,16 +526,22 @@ def given_centers(centers, precomputed: bool, scaling):
     if precomputed:
         return np.asarray(centers)
     points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
-    return points if scaling is None else scaling(points)
+    if scaling is None:
+        check_magnitude("centers", points.data if sparse.issparse(points) else points)
+        return points
+    return scaling(points)
 
 
-def check_magnitude(largest: float) -> None:
-    """Refuse values whose squares are no numbers."""
+def check_magnitude(name: str, values: Any, smallest: float = 0.0) -> None:
+    """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
+    largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
-        raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale X.")
-    if 0.0 < largest < SMALLEST:
         raise ValueError(
-            f"X has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale X."
+            f"{name} has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
+        )
+    if 0.0 < largest < smallest:
+        raise ValueError(
+            f"{name} has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale {name}."
         )
 
 

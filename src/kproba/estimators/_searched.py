@@ -12,6 +12,7 @@ import numpy as np
 from ..basis import Basis, Centers, MomentsOf, all_centers, class_centers, sample_rows, subset_centers
 from ..data.items import Items
 from ..data.rows import Rows
+from ..devices.basis import DeviceBasis
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..progress import Progress
 from ..sanity import refuse_more_than_memory
@@ -20,6 +21,7 @@ from ..selection import SearchRecord, TimesMedian
 from ..sweep import n_workers
 from ..wording import did_you_mean
 from ._base import (
+    LARGEST_RIDGE,
     check_choice,
     check_given_centers,
     check_positive,
@@ -118,7 +120,7 @@ class SearchedClassifier(StreamedClassifier):
 
     def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
         seed, ridge, tried = partial.look.seed, self.ridge_, self.search_results_
-        posed: Any = self._problem(scaled, self.basis_, seed).on(self.device_)
+        posed: Any = self._problem(scaled, self._basis_here, seed).on(self.device_)
         problem, record = replace(posed, given=partial.moments), SearchRecord()
         with Progress(self.verbose, title=type(self).__name__) as progress:
             search = Search(lambda *_: problem, self._judge(rows), [ridge], seed, record, progress)
@@ -136,13 +138,15 @@ class SearchedClassifier(StreamedClassifier):
         # as many centres as all rows call for, out of those that the sample has
         pose = self._pose(self.scaling_, min(1.0, self._density(n_rows) * n_rows / sample.n_distinct), seed)
 
-        def whole(kernel: Kernel):
-            return self._of_all_rows(pose(sample, kernel).on(self.device_), everything)
+        def whole(kernel: Kernel, ridge: float):
+            return self._of_all_rows(pose(sample, kernel).on(self.device_), everything, ridge)
 
         return whole
 
-    def _of_all_rows(self, problem, everything) -> Problem:
-        """The problem of a sample, with the sums of all rows."""
+    def _of_all_rows(self, problem, everything, ridge: float) -> Problem:
+        """The problem of a sample, with the sums of all rows, for ridges about the given one."""
+        if isinstance(problem.basis, DeviceBasis):
+            problem = replace(problem, basis=problem.basis.for_sums(ridge, problem.rkhs))
         statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
         return replace(problem, given=everything.sum(statistic))
 
@@ -204,14 +208,18 @@ class SearchedClassifier(StreamedClassifier):
         return GRID_ROWS
 
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
-        """The chosen kernel and width on all rows, with its ridge; ``whole(kernel)`` where the rows are a sample."""
+        """The chosen kernel and width on all rows, with its ridge; ``whole(kernel, ridge)`` where rows are a sample."""
         if isinstance(best, Kernel):
-            problem = search.pose(rows, best).on(self.device_) if whole is None else whole(best)
-            return self._only(search, problem, search.ridges[0])
+            ridge = search.ridges[0]
+            problem = search.pose(rows, best).on(self.device_) if whole is None else whole(best, ridge)
+            return self._only(search, problem, ridge)
         is_whole = len(best.problem.rows) == len(rows) and best.problem.rows.n_classes == rows.n_classes
         if whole is None and is_whole and best.solution.held_out is not None:
             return best
-        problem = search.pose(rows, best.kernel).on(self.device_) if whole is None else whole(best.kernel)
+        if whole is None:
+            problem = search.pose(rows, best.kernel).on(self.device_)
+        else:
+            problem = whole(best.kernel, best.solution.ridge)
         if self.selection == "cv":
             return self._only(search, problem, best.solution.ridge)
         if not search.any_ridge:
@@ -271,7 +279,7 @@ class SearchedClassifier(StreamedClassifier):
     def _check_parameters(self) -> list[Kernel]:
         kernels = super()._check_parameters()
         check_choice("solver", self.solver, self._solvers)
-        check_positive("ridge", self.ridge, words=("auto",))
+        check_positive("ridge", self.ridge, words=("auto",), largest=LARGEST_RIDGE)
         _check_center_mode(self.centers)
         return kernels
 

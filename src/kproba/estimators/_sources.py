@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
@@ -24,6 +25,7 @@ from ..devices.device import choose as choose_device
 from ..devices.device import is_tensor, to_numpy
 from ..progress import RowProgress
 from ..sweep import sweep_source
+from ..typing import Inputs, PathLike, Targets
 from ._base import KernelClassifier, check_lengths
 
 
@@ -33,7 +35,15 @@ class SourceClassifier(KernelClassifier):
     A subclass says how a fit goes on from checked inputs (``_fit_arrays``), and from a sample (``_fit_rows``).
     """
 
-    def fit(self, X, y=None, sample_weight=None, *, classes=None, checkpoint=None):
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -55,7 +65,7 @@ class SourceClassifier(KernelClassifier):
         self
         """
         self._check_parameters()
-        self._forget("_partial", "loo_scores_", "loo_proba_")
+        self._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_")
         self.device_ = choose_device(self.device, X)
         y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         source = self._source_of(X, y, sample_weight)
@@ -138,7 +148,7 @@ class SourceClassifier(KernelClassifier):
         check_lengths(X, labels)
         return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
 
-    def _fit_source(self, source: Source, classes, checkpoint):
+    def _fit_source(self, source: Source, classes, checkpoint) -> Self:
         """Look at all rows once, decide by a sample, sum up all rows, solve."""
         self._refuse_for_source()
         self.n_features_in_ = source.n_features
@@ -164,6 +174,7 @@ class SourceClassifier(KernelClassifier):
             options = {"saved": saved, "record": record, "title": type(self).__name__, "verbose": self.verbose}
             everything = AllRows(source, look.n_rows, float(factors @ weights), self.classes_, factors, **options)
             self._fit_rows(rows, seed, look.n_rows, everything)
+            self._is_summed_up = True
         if saved is not None:
             saved.finish()
         return self

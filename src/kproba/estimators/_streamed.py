@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
 
 from ..basis import MomentsOf
 from ..data.encoding import Encoding
@@ -22,6 +23,7 @@ from ..moments import Moments
 from ..scaling import MODES as SCALINGS
 from ..selection import TimesMedian
 from ..sweep import sweep_source
+from ..typing import Inputs, Targets, available_if
 from ._base import check_choice, check_folds, check_positive, scaled_rows
 from ._sources import SourceClassifier
 
@@ -70,7 +72,9 @@ class StreamedClassifier(SourceClassifier):
     _partial: Partial
 
     @available_if(lambda estimator: estimator._adds_up and estimator._source_suits())
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Inputs, y: Targets, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Take in more rows.
 
         The first call chooses kernel, width, scaling and centres by its own rows, as ``fit`` does, unless they are
@@ -106,6 +110,8 @@ class StreamedClassifier(SourceClassifier):
         self.device_ = device
         partial.take(source)
         rows = partial.look.rows(self.classes_, self.class_weight)[0]
+        if not len(rows):
+            raise ValueError(f"class_weight={self.class_weight!r} leaves no row of a positive weight to begin with.")
         if first:
             self._fit_rows(rows, partial.look.seed, partial.look.n_rows, partial)
         else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..basis import Basis, sample_rows
 from ..data.items import Items
@@ -26,6 +27,7 @@ from ..import_vectors import (
     Tuning,
     best_of,
     follow,
+    leave_one_out,
     tuning_split,
 )
 from ..kernels import Kernel, Precomputed, as_kernels
@@ -36,7 +38,19 @@ from ..progress import Progress
 from ..search import subsample, width_candidates
 from ..selection import TimesMedian
 from ..sweep import map_independent, n_workers, one_blas_thread
-from ._base import check_choice, check_count, check_fraction, check_positive, scaled_rows
+from ..typing import (
+    ClassWeight,
+    DeviceLike,
+    Inputs,
+    KernelLike,
+    PathLike,
+    RandomState,
+    RidgeLike,
+    ScalingName,
+    Targets,
+    WidthLike,
+)
+from ._base import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive, scaled_rows
 from ._searched import UNIT_ROWS
 from ._sources import SourceClassifier
 
@@ -126,7 +140,8 @@ class ImportVectorMachine(SourceClassifier):
         Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
         the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
-        Threads for distances and exponentials; None for all cores.
+        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
+        cores in any case.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
@@ -167,23 +182,23 @@ class ImportVectorMachine(SourceClassifier):
 
     def __init__(
         self,
-        kernel="auto",
-        width="auto",
-        ridge="path",
-        search="one-step",
-        tol=1e-3,
-        lookback=3,
-        max_points="auto",
-        candidates="auto",
-        tuning_fraction=0.25,
-        tuning_loss="log-loss",
-        scaling="auto",
-        class_weight=None,
-        device=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: KernelLike = "auto",
+        width: WidthLike = "auto",
+        ridge: Literal["path"] | RidgeLike = "path",
+        search: Literal["one-step", "exact"] | str = "one-step",
+        tol: float = 1e-3,
+        lookback: int = 3,
+        max_points: Literal["auto"] | str | int | None = "auto",
+        candidates: Literal["auto", "all"] | str | int = "auto",
+        tuning_fraction: float = 0.25,
+        tuning_loss: Literal["log-loss", "error"] | str = "log-loss",
+        scaling: ScalingName = "auto",
+        class_weight: ClassWeight = None,
+        device: DeviceLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.width = width
         self.ridge = ridge
@@ -201,7 +216,16 @@ class ImportVectorMachine(SourceClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None, tuning=None, *, classes=None, checkpoint=None):
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        tuning: tuple[Inputs, Targets] | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -233,7 +257,7 @@ class ImportVectorMachine(SourceClassifier):
     def _fit_arrays(self, X, y, sample_weight) -> None:
         rows, place = self._read_rows(X, y, sample_weight)
         final = self._fit_rows(rows, self._seed(), X.shape[0], training=X)
-        self._store_leave_one_out(final.model.task.loss.scores(final.model.leave_one_out()), X, place)
+        self._store_leave_one_out(final.model.task.loss.scores(leave_one_out(final.model)), X, place)
         self._warn_if_cut(final.points[-1], stacklevel=5)
 
     def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> _Run:
@@ -332,7 +356,7 @@ class ImportVectorMachine(SourceClassifier):
         if given is not None:
             return _Split(rows, given)
         train, tune = tuning_split(rows, self.tuning_fraction, seed)
-        return _Split(rows.take(train), Tuning(rows.take(tune)))
+        return _Split(train, Tuning(tune))
 
     def _run(self, split: _Split, kernel: Kernel, seed: int, progress: Progress, workers: int, ridges=None) -> _Run:
         """The path of one kernel, over all ridges or over these."""
@@ -369,13 +393,13 @@ class ImportVectorMachine(SourceClassifier):
         return Task(rows, kernel, loss, workers)
 
     def _most_points(self, rows: Rows) -> int | None:
-        if not _is_auto(self.max_points):
+        if not isinstance(self.max_points, str):
             return self.max_points
         return max(FEW_POINTS, round(POINTS_BY_ROOT * np.sqrt(rows.n_distinct)))
 
     def _most_points_of_all(self, everything) -> int | None:
         """The same by the number of all rows, as far as passes over them can afford it."""
-        if not _is_auto(self.max_points):
+        if not isinstance(self.max_points, str):
             return self.max_points
         affordable = min(MOST_POINTS, MOST_COEFFICIENTS // (len(everything.classes) - 1))
         return max(FEW_POINTS, min(affordable, round(POINTS_BY_ROOT * np.sqrt(everything.n_rows))))
@@ -453,7 +477,7 @@ class ImportVectorMachine(SourceClassifier):
         check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
         if not isinstance(self.width, TimesMedian):
             check_positive("width", self.width, words=("auto", "median"))
-        check_positive("ridge", self.ridge, words=("path",))
+        check_positive("ridge", self.ridge, words=("path",), largest=LARGEST_RIDGE)
         check_fraction("tol", self.tol)
         check_fraction("tuning_fraction", self.tuning_fraction)
         check_count("lookback", self.lookback)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..missing_tags import least_squares
 from ..search import Candidate, Search, subsample
 from ..selection import RIDGES, CalibratedLogLoss, LogLoss
 from ..streamed_likelihood import StreamedLikelihood
+from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, RandomState, RidgeLike, ScalingName, WidthLike
 from ._base import check_count, check_fraction
 from ._searched import GRID_ROWS, SearchedClassifier
 
@@ -75,7 +77,8 @@ class KernelLogisticRegression(SearchedClassifier):
         Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
         the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
-        Threads for distances and exponentials; None for all cores.
+        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
+        cores in any case.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
@@ -116,23 +119,23 @@ class KernelLogisticRegression(SearchedClassifier):
 
     def __init__(
         self,
-        kernel="auto",
-        width="auto",
-        ridge="auto",
-        centers="auto",
-        solver="auto",
-        tol=1e-4,
-        max_iter=100,
-        selection="loo",
-        folds=5,
-        scaling="auto",
-        class_weight=None,
-        loo="auto",
-        device=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: KernelLike = "auto",
+        width: WidthLike = "auto",
+        ridge: RidgeLike = "auto",
+        centers: CentersLike = "auto",
+        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        selection: Literal["loo", "cv"] | str = "loo",
+        folds: int = 5,
+        scaling: ScalingName = "auto",
+        class_weight: ClassWeight = None,
+        loo: Literal["auto", True] | str | bool = "auto",
+        device: DeviceLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.width = width
         self.ridge = ridge
@@ -197,7 +200,7 @@ class KernelLogisticRegression(SearchedClassifier):
     def _fit_link(self, held_out, rows: Rows):
         return Sigmoid() if rows.is_multilabel else Softmax()
 
-    def _of_all_rows(self, problem, everything) -> StreamedLikelihood:
+    def _of_all_rows(self, problem, everything, ridge: float) -> StreamedLikelihood:
         """The gradients of all rows beside as much of the sample as has its features kept in memory."""
         n_columns = problem.basis.n_centers + 1
         kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
@@ -207,7 +210,7 @@ class KernelLogisticRegression(SearchedClassifier):
     def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
         if whole is None or isinstance(best, Kernel) or self.selection == "cv":
             return super()._settle(search, best, rows, whole)
-        problem = whole(best.kernel)
+        problem = whole(best.kernel, best.solution.ridge)
         return self._only(search, problem, self._ridge_by_sample(search, best, problem))
 
     def _ridge_by_sample(self, search: Search, best: Candidate, problem: StreamedLikelihood) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..basis import Basis
 from ..data.items import Items
@@ -16,6 +18,17 @@ from ..missing_tags import least_squares
 from ..search import Candidate, Problem, Search
 from ..selection import RIDGES, SearchRecord, loss_for_link
 from ..stochastic import StochasticLeastSquares
+from ..typing import (
+    CentersLike,
+    ClassWeight,
+    DeviceLike,
+    KernelLike,
+    LinkName,
+    RandomState,
+    RidgeLike,
+    ScalingName,
+    WidthLike,
+)
 from ._base import check_choice, check_count, check_link
 from ._searched import SearchedClassifier
 
@@ -80,7 +93,8 @@ class LSPC(SearchedClassifier):
         Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
         and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
-        Threads for distances and exponentials; None for all cores.
+        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
+        cores in any case.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
@@ -117,25 +131,25 @@ class LSPC(SearchedClassifier):
 
     def __init__(
         self,
-        kernel="auto",
-        width="auto",
-        ridge="auto",
-        centers="auto",
-        link="auto",
-        penalty="auto",
-        selection="loo",
-        folds=5,
-        scaling="auto",
-        solver="auto",
-        passes=20,
-        class_similarity=None,
-        class_weight=None,
-        loo="auto",
-        device=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        kernel: KernelLike = "auto",
+        width: WidthLike = "auto",
+        ridge: RidgeLike = "auto",
+        centers: CentersLike = "auto",
+        link: LinkName = "auto",
+        penalty: Literal["auto", "rkhs", "parameters"] | str = "auto",
+        selection: Literal["loo", "cv"] | str = "loo",
+        folds: int = 5,
+        scaling: ScalingName = "auto",
+        solver: Literal["auto", "cholesky", "eigen", "cg", "sgd"] | str = "auto",
+        passes: int = 20,
+        class_similarity: ArrayLike | None = None,
+        class_weight: ClassWeight = None,
+        loo: Literal["auto", True] | str | bool = "auto",
+        device: DeviceLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.width = width
         self.ridge = ridge

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +19,7 @@ from ..search import NEIGHBOURS, Search, may_weigh, subsample, width_candidates
 from ..selection import SearchRecord, TimesMedian, loss_for_link
 from ..surface import SOLVERS, Maximum, Settings, Surface
 from ..sweep import n_workers
+from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, LinkName, RandomState, ScalingName, WidthLike
 from ._base import (
     check_choice,
     check_count,
@@ -91,7 +93,8 @@ class SurfaceKernelClassifier(StreamedClassifier):
         Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
         the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
     n_jobs : int, optional
-        Threads for distances and exponentials; None for all cores.
+        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
+        cores in any case.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
@@ -135,24 +138,24 @@ class SurfaceKernelClassifier(StreamedClassifier):
 
     def __init__(
         self,
-        n_centers="auto",
-        width="auto",
-        solver="exact",
-        centers="auto",
-        kernel="auto",
-        link="auto",
-        selection="loo",
-        folds=5,
-        scaling="auto",
-        max_iter=100_000,
-        n_restarts=5,
-        class_weight=None,
-        loo="auto",
-        device=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        n_centers: Literal["auto"] | str | int = "auto",
+        width: WidthLike = "auto",
+        solver: Literal["exact", "nelder-mead", "swarm"] | str = "exact",
+        centers: Literal["auto", "k-means", "class-k-means", "random"] | CentersLike = "auto",
+        kernel: KernelLike = "auto",
+        link: LinkName = "auto",
+        selection: Literal["loo", "cv"] | str = "loo",
+        folds: int = 5,
+        scaling: ScalingName = "auto",
+        max_iter: int = 100_000,
+        n_restarts: int = 5,
+        class_weight: ClassWeight = None,
+        loo: Literal["auto", True] | str | bool = "auto",
+        device: DeviceLike = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
         self.n_centers = n_centers
         self.width = width
         self.solver = solver
@@ -192,7 +195,9 @@ class SurfaceKernelClassifier(StreamedClassifier):
             settings = self._settings(seed, progress)
             problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
             if everything is not None:
-                statistic = MomentsOf(placed(problem.basis, self.device_), everything.encoding(self.scaling_))
+                # no ridge holds up what float32 sums do not resolve, and centres are few
+                there = placed(problem.basis, self.device_, in_full=True)
+                statistic = MomentsOf(there, everything.encoding(self.scaling_))
                 problem = replace(problem, given=everything.sum(statistic))
             held_out = self._solve(problem, rows)
         self.search_results_ = record.columns()

@@ -1,10 +1,11 @@
 """Kernel logistic regression on a few rows that are chosen greedily: the algorithm of the 2001 paper, and nothing else.
 
 ``model.py`` fits the coefficients for given import points, ``search.py`` finds the next point, ``path.py`` repeats
-both until the stopping rule holds, from large ridges to small ones. ``streamed.py`` does it by passes over rows that
-memory does not hold.
+both until the stopping rule holds, from large ridges to small ones. ``held_out.py`` scores each row by the model
+without it. ``streamed.py`` finds points by passes over rows that memory does not hold.
 """
 
+from .held_out import leave_one_out
 from .model import ImportModel, Task
 from .path import Growth, PathPoint, Settings, Tuning, best_of, follow, tuning_split
 from .search import SEARCHES, Pool
@@ -23,5 +24,6 @@ __all__ = [
     "Tuning",
     "best_of",
     "follow",
+    "leave_one_out",
     "tuning_split",
 ]

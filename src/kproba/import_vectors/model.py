@@ -35,7 +35,7 @@ PERFECT = 1e-6
 MOST_STEPS, MOST_HALVINGS = 200, 40
 #: Sums over rows are made in so many parts, each on a thread of its own where there are as many.
 SHARES = 8
-_EPS = np.finfo(np.float64).eps
+_EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,13 @@ class Task:
         one = np.zeros(1, dtype=int)
         values = self.kernel(self.rows.X[one], self.points(one))
         return float(np.finfo(np.result_type(values.dtype, np.float32)).eps ** (2 / 3))
+
+    @cached_property
+    def constant_loss(self) -> float:
+        """The loss of the best constants: what there is to gain on."""
+        prior = np.clip(self.rows.prior, _EPS, 1.0 - _EPS)
+        scores = np.log(prior) - (np.log1p(-prior) if isinstance(self.loss, Tags) else 0.0)
+        return self.evaluate(np.broadcast_to(self.loss.columns(scores), (len(self), self.loss.n_columns)))[0]
 
     @property
     def groups(self) -> list[slice]:
@@ -134,16 +141,19 @@ class Addition(NamedTuple):
 class ImportModel:
     """The import points ``chosen`` and β (q + 1, k), whose first row are the constants; ``ridge`` is ρ, for the sum.
 
-    ``lower`` (q, q) is L. A model of given points starts from the L and the β of the model they come from.
+    ``lower`` (q, q) is L. A model of given points starts from the L and the β of the model they come from; ``psi``
+    (n, q) are its columns where they are known.
     """
 
-    def __init__(self, task: Task, ridge: float, chosen: Iterable[int] = (), lower=None, beta=None):
+    def __init__(self, task: Task, ridge: float, chosen: Iterable[int] = (), lower=None, beta=None, psi=None):
         self.task, self.ridge, self.chosen = task, ridge, [int(row) for row in chosen]
         q = len(self.chosen)
         self.lower = np.zeros((0, 0)) if lower is None else lower
         self._columns = np.ones((len(task), q + 16))  # with room for more
+        if q and psi is None:
+            psi = linalg.solve_triangular(self.lower, task.columns(self.chosen).T, lower=True).T
         if q:
-            self._columns[:, 1 : q + 1] = linalg.solve_triangular(self.lower, task.columns(self.chosen).T, lower=True).T
+            self._columns[:, 1 : q + 1] = psi
         self._factors: Factors | None = None
         self._place(np.zeros((1, task.loss.n_columns)) if beta is None else beta)
 
@@ -187,10 +197,11 @@ class ImportModel:
     def factors(self) -> Factors:
         """Factors of the Hessian, made anew after a few points: one more changes the curvature little."""
         if self._factors is None or self._factors.age >= MOST_AGE:
-            return self._renew()
+            return self.renew_factors()
         return self._factors
 
-    def _renew(self) -> Factors:
+    def renew_factors(self) -> Factors:
+        """Factors with the curvature of where the model stands."""
         curvatures = self.task.curvatures(self.P)
         self._factors = Factors(curvatures, [self.factor(C) for C in curvatures])
         return self._factors
@@ -204,7 +215,7 @@ class ImportModel:
         # the constants are not penalised: where a class is certain, rounding is all that holds them
         diagonal[g:] += self.ridge
         diagonal += a * g * _EPS * diagonal.max()
-        return np.linalg.cholesky(H)
+        return lower_factor(H)
 
     def _newton_step(self, gradient: np.ndarray, factors: Factors) -> np.ndarray:
         """H⁻¹ times the gradient (q + 1, k)."""
@@ -227,7 +238,7 @@ class ImportModel:
             gradient = self.gradient()
             step = self._newton_step(gradient, self.factors())
             if 0.5 * np.vdot(gradient, step) > SLOW * promised:
-                step = self._newton_step(gradient, self._renew())
+                step = self._newton_step(gradient, self.renew_factors())
             promised = 0.5 * float(np.vdot(gradient, step))
             if not self._descend(step) or promised <= share * self._scale:
                 break
@@ -261,23 +272,6 @@ class ImportModel:
             self._place(beta)
         self._descend_until(NEARLY)
 
-    def leave_one_out(self) -> np.ndarray:
-        """Approximate U (n, k) of each row without a unit of its weight, the import points kept.
-
-        One Newton step from β: u₋ᵢ = uᵢ + (I − A_iW_i)⁻¹A_i·rᵢ with A_i = ψᵢᵀH⁻¹ψᵢ (g, g), r and W of one unit.
-        """
-        unit, a = self.task.rows.unit, self.psi.shape[1]
-        slope = unit[:, None] * self.task.loss.residual(self.P, self.task.rows.labels)
-        out = self.U.copy()
-        for group, C, lower in zip(self.task.groups, self.task.unit_curvatures(self.P), self._renew().lowers):
-            g = C.shape[1]
-            inverse = linalg.cho_solve((lower, True), np.eye(a * g), check_finite=False).reshape(a, g, a, g)
-            for rows in row_slices(len(out), 8 * (a + 3 * g * g)):
-                A = _row_forms(self.psi[rows], inverse)
-                system = np.eye(g) - A @ (unit[rows, None, None] * C[rows])
-                out[rows, group] += np.linalg.solve(system, A @ slope[rows, group, None])[:, :, 0]
-        return out
-
 
 def weighted_products(left: np.ndarray, C: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Σ_i left_ij C_i,pr right_il as (a, g, m, g), for symmetric C (n, g, g): a product for every pair p ≥ r."""
@@ -302,14 +296,22 @@ def _weighted_squares(psi: np.ndarray, C: np.ndarray) -> np.ndarray:
     return out
 
 
-def _row_forms(psi: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """ψᵢᵀ M_pr ψᵢ (n, g, g) of every row, for M (a, g, a, g)."""
-    g = inverse.shape[1]
-    out = np.empty((len(psi), g, g))
-    for p in range(g):
-        for r in range(p + 1):
-            out[:, p, r] = out[:, r, p] = np.einsum("ij,ij->i", psi @ inverse[:, p, :, r], psi)
-    return out
+def lower_factor(H: np.ndarray) -> np.ndarray:
+    """The Cholesky factor of H, with as much added to its diagonal as rounding makes necessary.
+
+    Where rows have weights of many sizes, the curvature along the constants may be all rounding.
+    """
+    if not len(H):
+        return H
+    level = _EPS * float(np.diagonal(H).max())
+    while True:
+        lower, info = linalg.lapack.dpotrf(H, lower=1, clean=1)
+        if info == 0:
+            return lower
+        level = 10.0 * max(level, _TINY)
+        if not np.isfinite(level):
+            raise np.linalg.LinAlgError("The Hessian of the import points has values that are no numbers.")
+        H = H + level * np.eye(len(H))
 
 
 def bordered(lower: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..data.hashing import distinct, ranking
+from ..data.hashing import ranking, row_keys
 from ..data.rows import Rows
 from ..progress import Progress
 from .model import PERFECT, Addition, ImportModel, Task
-from .search import Pool
+from .search import Joint, Pool
 
 #: A path that is not the user's own ends once the log-loss of the tuning rows has not fallen by so large a share for so
 #: many ridges in a row.
 NOTICEABLE, PATIENCE = 0.01, 2
+#: A model has learnt something once its objective is so large a share below that of the best constants. Before that,
+#: points go on being added if all candidates together promise the second share.
+LEARNT, PROMISING = 0.05, 0.25
+#: Where copies are counted, no row counts for more.
+MOST_COPIES = 1e6
 
 
 @dataclass(frozen=True)
 class Settings:
     """How points are added, and when no more are: once |H_k − H_{k−r}|/|H_k| < tol with r = ``lookback``.
 
-    The first r points are judged in proportion: k of them must not change H by k/r·tol.
+    The first r points are judged in proportion: k of them must not change H by k/r·tol. A model that has learnt nothing
+    yet goes on all the same if many points together would: of a parity, no row by itself knows anything.
     """
 
     search: Callable[[ImportModel, Pool], Addition | None]
@@ -40,8 +46,14 @@ class Tuning:
     rows: Rows
 
     def __call__(self, model: ImportModel) -> tuple[float, float]:
-        task, rows = model.task, self.rows
-        U = task.kernel(rows.X, task.points(model.chosen), task.workers) @ model.coef + model.beta[0]
+        return self.judge(model.task, self.columns(model.task, model.chosen) @ model.coef + model.beta[0])
+
+    def columns(self, task: Task, points) -> np.ndarray:
+        """The kernel values of the tuning rows and some training rows."""
+        return task.kernel(self.rows.X, task.points(points), task.workers)
+
+    def judge(self, task: Task, U: np.ndarray) -> tuple[float, float]:
+        rows = self.rows
         loss, P = task.loss.evaluate(U, rows.labels, rows.weight)
         if rows.is_multilabel:
             return rows.mean_over_tags((P > 0.5) != rows.labels), loss / max(rows.tag_weight.sum(), 1e-300)
@@ -91,9 +103,19 @@ def grow(model: ImportModel, pool: Pool, settings: Settings, note: Callable[[], 
         note()
         values.append(model.value)
         gain, share = change(values, settings.lookback)
-        if gain < share * settings.tol:
+        if gain < share * settings.tol and not _may_yet_learn(model, pool):
             return gain, False
     return gain, True
+
+
+def _has_learnt(model: ImportModel) -> bool:
+    return model.value <= (1.0 - LEARNT) * model.task.constant_loss
+
+
+def _may_yet_learn(model: ImportModel, pool: Pool) -> bool:
+    """Whether the model is as good as constant where all candidates together would make a difference."""
+    enough = PROMISING * model.value
+    return not _has_learnt(model) and pool.most(model) > enough and Joint.beside(model, pool).decrease() > enough
 
 
 def change(values: Sequence[float], lookback: int) -> tuple[float, float]:
@@ -114,7 +136,7 @@ def follow(
 ) -> tuple[ImportModel, list[PathPoint]]:
     """The models of decreasing ridges λ, each starting from the points and coefficients of the one before."""
     total = task.rows.total_weight
-    model, points = ImportModel(task, total * ridges[0]), []
+    model, points, hopes = ImportModel(task, total * ridges[0]), [], None
     for ridge in ridges:
         start = time.perf_counter()
         model.set_ridge(total * ridge)
@@ -130,9 +152,26 @@ def follow(
         )
         if progress:
             progress.step(f"{len(model.chosen)} points")
-        if may_stop and _has_stalled([point.tuning_log_loss for point in points]):
-            break
+        if may_stop and tuning and _has_stalled([point.tuning_log_loss for point in points]):
+            if _has_learnt(model):
+                break
+            hopes = _all_would_learn(task, pool, ridges, tuning) if hopes is None else hopes
+            if not hopes:
+                break
     return model, points
+
+
+def _all_would_learn(task: Task, pool: Pool, ridges: Sequence[float], tuning: Tuning) -> bool:
+    """Whether the model of all candidates, one Newton step from the constants, tells the tuning rows apart."""
+    joint = Joint.beside_constants(task, pool)
+    constants, columns = joint.model.beta[0], tuning.columns(task, joint.rows)
+
+    def loss(ridge: float) -> float:
+        change, coef = joint.coefficients(task.rows.total_weight * ridge)
+        return tuning.judge(task, columns @ coef + (constants + change[0]))[1]
+
+    none = tuning.judge(task, np.broadcast_to(constants, (len(columns), len(constants))))[1]
+    return min(map(loss, ridges)) < (1.0 - LEARNT) * none
 
 
 def _recorder(model: ImportModel, ridge: float, growth: Growth | None) -> Callable[[], None]:
@@ -157,17 +196,34 @@ def best_of(points: Sequence[PathPoint], loss: str) -> PathPoint:
     return min(points, key=lambda p: p.tuning_error if loss == "error" else p.tuning_log_loss)
 
 
-def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows train and which tune: about a ``fraction`` of every class tunes, one row of it trains at least.
+def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
+    """Rows that train and rows that tune: about a ``fraction`` of every class tunes, one row of it trains at least.
 
-    Copies of a row stay together. Where no row can be spared, all rows do both.
+    Rows are those that were given, so the copies of one may be on both sides, as a new row may equal one that is known.
+    Where none can be spared, all rows do both.
     """
-    first, number = distinct(rows.keys)
-    labels = np.zeros(len(first), dtype=int) if rows.is_multilabel else rows.labels[first]
-    order = np.lexsort([ranking(rows.keys[first], seed), labels])
-    place = np.arange(len(first)) - np.searchsorted(labels[order], labels[order])  # within the class
-    tunes = np.empty(len(first), dtype=bool)
-    tunes[order] = (np.floor((place + 1) * fraction + 0.5) > np.floor(place * fraction + 0.5)) & (place > 0)
-    if not tunes.any():
-        return np.arange(len(rows)), np.arange(len(rows))
-    return np.flatnonzero(~tunes[number]), np.flatnonzero(tunes[number])
+    copies = np.minimum((rows.weight if rows.mass is None else rows.mass) / rows.unit, MOST_COPIES)
+    labels = np.zeros(len(rows), dtype=int) if rows.is_multilabel else rows.labels
+    content = row_keys(np.column_stack([rows.labels, rows.unit]))  # puts rows of equal inputs in an order of their own
+    order = np.lexsort([content, ranking(rows.keys, seed), labels])
+    ends = np.cumsum(copies[order])
+    ends -= (ends - copies[order])[np.searchsorted(labels[order], labels[order])]  # within the class
+    tuning = np.empty(len(rows))
+    tuning[order] = _tuning_copies(ends, fraction) - _tuning_copies(ends - copies[order], fraction)
+    if not tuning.any():
+        return rows, rows
+    share = np.minimum(tuning / copies, 1.0)
+    return _part(rows, 1.0 - share), _part(rows, share)
+
+
+def _tuning_copies(n: np.ndarray, fraction: float) -> np.ndarray:
+    """How many of the first n copies of a class tune; the very first trains."""
+    return np.floor(np.maximum(n, 1.0) * fraction + 0.5)
+
+
+def _part(rows: Rows, share: np.ndarray) -> Rows:
+    """The rows with a share of their weights, those without any left out."""
+    some = np.flatnonzero(share > 0.0)
+    part = rows.take(some)
+    mass = None if part.mass is None else part.mass * share[some]
+    return replace(part, weight=part.weight * share[some], mass=mass)

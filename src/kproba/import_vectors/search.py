@@ -27,6 +27,7 @@ from .model import (
     ImportModel,
     Task,
     bordered,
+    lower_factor,
     weighted_products,
 )
 
@@ -65,8 +66,9 @@ class Pool:
 
     def __init__(self, task: Task, candidates="auto", seed: int = 0):
         self.task = task
-        first = distinct(task.rows.keys)[0]  # equal rows are one candidate
-        queue = first[np.argsort(ranking(task.rows.keys[first], seed), kind="stable")]
+        first, self._group = distinct(task.rows.keys)  # equal rows are one candidate
+        self._order = np.argsort(ranking(task.rows.keys[first], seed), kind="stable")
+        queue = first[self._order]
         auto = len(queue) if len(queue) <= ALL_ROWS else CANDIDATES
         self.size = min(len(queue), {"auto": auto, "all": len(queue)}.get(candidates, candidates))
         self.rows, self._waiting = queue[: self.size].copy(), queue[self.size :]
@@ -80,8 +82,7 @@ class Pool:
         if len(self._stale):
             queue = np.concatenate([self._waiting, self.rows[self._stale]])
             self.rows[self._stale], self._waiting = np.split(queue, [len(self._stale)])
-        if self._keeps:
-            self._bring_up_to_date(model)
+        self.bring_up_to_date(model)
         return self.size
 
     def rate(self, merit: np.ndarray) -> None:
@@ -89,7 +90,10 @@ class Pool:
         fresh = max(1, round(FRESH * self.size)) if self._keeps else self.size
         self._stale = np.argsort(merit, kind="stable")[: min(fresh, len(self._waiting))]
 
-    def _bring_up_to_date(self, model: ImportModel) -> None:
+    def bring_up_to_date(self, model: ImportModel) -> None:
+        """Take the points that joined the model since out of the columns that are kept."""
+        if not self._keeps:
+            return
         if self._kept is None:
             self._kept = self._computed(model, self.rows)
         else:
@@ -118,8 +122,19 @@ class Pool:
         columns = self._computed(model, rows) if self._kept is None else self._kept[:, which]
         room = columns[rows, np.arange(len(rows))]
         size = room + np.square(psi[rows]).sum(axis=1)
-        _check_definite(model, rows, columns, room, float(np.abs(size).max(initial=0.0)))
+        _check_definite(model, rows, columns, room, np.abs(size))
         return Residuals(rows, columns, room, room > self.task.resolution * np.abs(size))
+
+    def most(self, model: ImportModel) -> float:
+        """What all candidates together gain at most, were there no curvature but the penalty's: sᵀK̃s/2ρ."""
+        if self.size < len(self._order):
+            return np.inf  # the others are not looked at
+        self.bring_up_to_date(model)
+        slope = model.task.slope(model.P)
+        own = np.zeros((self.size, slope.shape[1]))
+        np.add.at(own, np.argsort(self._order)[self._group], slope)
+        columns = self.residuals(model, slice(0, self.size)).columns
+        return 0.5 * float(np.vdot(own, columns.T @ slope)) / model.ridge
 
     def blocks(self, which, bytes_each: int) -> Iterator:
         """Parts of the candidates ``which`` that need about a block of memory each."""
@@ -127,10 +142,11 @@ class Pool:
             yield which[part]
 
 
-def _check_definite(model: ImportModel, rows, columns, room, size: float) -> None:
-    """Refuse kernels under which J has no minimum."""
-    level = max(INDEFINITE, model.task.resolution) * size
-    if np.abs(columns[model.chosen]).max(initial=0.0) > level:  # k(x_S, x_l) − k(x_l, x_S)
+def _check_definite(model: ImportModel, rows, columns, room, size: np.ndarray) -> None:
+    """Refuse kernels under which J has no minimum; ``size`` (m,) is k(x, x) of the candidates."""
+    rounding = max(INDEFINITE, model.task.resolution)
+    level, own = rounding * float(size.max(initial=0.0)), np.square(model.lower).sum(axis=1)
+    if (np.square(columns[model.chosen]) > rounding**2 * np.outer(own, size)).any():  # k(x_S, x_l) − k(x_l, x_S)
         raise ValueError(
             "kernel: k(x, z) and k(z, x) differ; the kernel matrix of the training rows must be symmetric."
         )
@@ -198,6 +214,56 @@ def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lo
     return np.where(is_open, decrease, -np.inf)
 
 
+class Joint:
+    """Many candidates at once: one Newton step of the model with all of them, as far as no single one would show it.
+
+    The curvature is its mean over the columns of U, as in :func:`_predicted_decrease`.
+    """
+
+    def __init__(self, model: ImportModel, new: Residuals):
+        self.model, task, psi, slope = model, model.task, model.psi, model.task.slope(model.P)
+        bend, self._lower = _mean_curvature(model, model.factors())
+        self.rows, R = new.rows[new.is_open], new.columns[:, new.is_open]
+
+        def part(rows):
+            weighted = R[rows] * bend[rows, None]
+            return psi[rows].T @ weighted, R[rows].T @ weighted, R[rows].T @ slope[rows]
+
+        B, squares, self._pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
+        self._half = linalg.solve_triangular(self._lower, B, lower=True, check_finite=False)
+        self._schur, self._gram = squares - self._half.T @ self._half, R[self.rows]
+        self._slack = task.resolution
+
+    @classmethod
+    def beside(cls, model: ImportModel, pool: Pool) -> Joint:
+        """The candidates of the next step, the first thousand of them."""
+        pool.bring_up_to_date(model)
+        return cls(model, pool.residuals(model, slice(0, ALL_ROWS)))
+
+    @classmethod
+    def beside_constants(cls, task: Task, pool: Pool) -> Joint:
+        """The same with a model that has no points yet."""
+        rows = pool.rows[:ALL_ROWS]
+        columns = task.columns(rows)
+        room = columns[rows, np.arange(len(rows))]
+        return cls(ImportModel(task, 0.0).settle(), Residuals(rows, columns, room, room > 0.0))
+
+    def decrease(self) -> float:
+        """By how much the step would lower the objective."""
+        return 0.5 * float(np.vdot(self._pull, self._step(self.model.ridge)))
+
+    def coefficients(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+        """What the step changes in β, and the coefficients of the candidates."""
+        step = self._step(ridge)
+        back = linalg.solve_triangular(self._lower, self._half @ step, lower=True, trans="T", check_finite=False)
+        return back, -step
+
+    def _step(self, ridge: float) -> np.ndarray:
+        S = self._schur + ridge * self._gram
+        np.einsum("ii->i", S)[:] += self._slack * np.diagonal(S).max(initial=0.0)
+        return linalg.solve(S, self._pull, assume_a="sym", check_finite=False) if len(S) else self._pull
+
+
 class _Border(NamedTuple):
     """What each of m candidates adds to the factor of a group of g columns: L⁻¹B (ag, m, g) and S (m, g, g)."""
 
@@ -215,7 +281,7 @@ class _Steps(NamedTuple):
 
     def best(self, factors: Factors) -> Addition:
         b = int(np.argmin(self.value))
-        corners = [np.linalg.cholesky(border.schur[b]) for border in self.borders]
+        corners = [lower_factor(border.schur[b]) for border in self.borders]
         edges = [border.half[:, b] for border in self.borders]
         lowers = [bordered(*parts) for parts in zip(factors.lowers, edges, corners)]
         larger = Factors(factors.curvatures, lowers, factors.age + 1)

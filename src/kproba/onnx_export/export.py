@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,11 +11,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._base import KernelClassifier, check_choice
+from ..typing import Inputs
 from .extra import needed
 from .graph import Graph, Value
 from .inputs import Input, inputs_of
 from .parts import check_kernel, probabilities, scaled, scores
 from .steps import after_steps
+
+if TYPE_CHECKING:
+    import onnx
 
 #: Operators of this opset are what graphs use unless another is wanted: onnxruntime has them since 1.14.
 OPSET, LOWEST_OPSET = 18, 13
@@ -23,7 +27,14 @@ OUTPUTS = ("label", "probabilities")
 _TYPES = {"float32": "FLOAT", "float64": "DOUBLE"}
 
 
-def to_onnx(model, X=None, *, dtype="float32", input_name="X", target_opset=None):
+def to_onnx(
+    model: Any,
+    X: Inputs = None,
+    *,
+    dtype: Literal["float32", "float64"] | str = "float32",
+    input_name: str = "X",
+    target_opset: int | None = None,
+) -> onnx.ModelProto:
     """A fitted classifier, alone or as the last step of a pipeline, as an ONNX model.
 
     The model has two outputs: ``label``, what ``predict`` returns, and ``probabilities``, what ``predict_proba``

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import stat
@@ -33,6 +34,10 @@ DIRECTORY_BYTES = 200
 MOST_RATIO = 200
 #: Bytes of model.json, and how many values may stand in it: every value costs up to some hundred bytes of memory.
 JSON_BYTES, JSON_VALUES, BYTES_A_VALUE = 64 << 20, 4_000_000, 64
+#: Values that JSON may have for every byte of the file, deflated or not, beside those that a small file may have.
+VALUES_A_BYTE, FEW_VALUES = 8, 10_000
+#: Digits of a whole number: ``save`` writes numbers of up to 1,024 bits.
+MOST_DIGITS = 310
 BLOCK = 1 << 20
 #: The zip format needs some date; a fixed one makes equal models equal files.
 DATE = (1980, 1, 1, 0, 0, 0)
@@ -55,7 +60,7 @@ def array_name(number: int) -> str:
 def write(path: str | os.PathLike, model: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
     """Write all members; the file appears at ``path`` once it is complete, and not at all after an error."""
     text = json.dumps(model, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
-    _check_json_size(text, JSON_BYTES * BYTES_A_VALUE)
+    _check_json_size(text, JSON_VALUES)
     if len(arrays) > MOST_MEMBERS - 3:
         raise ModelFileError(f"the model has {len(arrays)} arrays; a model file holds {MOST_MEMBERS - 3} at most.")
     with AtomicFile(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -95,6 +100,7 @@ class Archive:
 
     def __init__(self, file: BinaryIO, max_bytes: int):
         self.size, self.max_bytes = _checked_size(file), max_bytes
+        self.n_bytes_read = 0
         _check_directory_size(file, self.size)
         self._zip = zipfile.ZipFile(file)
         self._infos = {info.filename: info for info in self._zip.infolist()}
@@ -111,20 +117,21 @@ class Archive:
             _check_info(info)
         if sum(info.compress_size for info in infos) > self.size:
             raise ModelFileError("its members overlap: together they are larger than the file.")
-        total = sum(info.file_size for info in infos)
-        if total > self.max_bytes:
+        self.n_bytes = sum(info.file_size for info in infos)
+        if self.n_bytes > self.max_bytes:
             raise ModelFileError(
-                f"it takes {total:,} bytes unpacked, and max_bytes={self.max_bytes:,}; raise max_bytes if you trust it."
+                f"it takes {self.n_bytes:,} bytes unpacked, and max_bytes={self.max_bytes:,}; raise max_bytes if you "
+                "trust it."
             )
 
     def _read_manifest(self) -> tuple[tuple[int, int], dict[str, dict[str, Any]]]:
         for name in (MANIFEST, DIGEST, MODEL):
             if name not in self._infos:
                 raise ModelFileError(f"it is no model file of kproba: it has no member {name}.")
-        text = self._read_whole(MANIFEST, 1000 + 200 * MOST_MEMBERS)
+        text = self._read_whole(MANIFEST, 1000 + 200 * len(self._infos))
         if self._read_whole(DIGEST, 64) != hashlib.sha256(text).hexdigest().encode():
             raise ModelFileError("its manifest was changed or damaged: the checksum is another one.")
-        manifest = parsed(text, self.max_bytes)
+        manifest = parsed(text, self._most_values)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ModelFileError(f"it is no model file of kproba: its manifest does not say {FORMAT!r}.")
         return _checked_version(manifest.get("version")), _checked_entries(manifest.get("members"))
@@ -150,7 +157,12 @@ class Archive:
         text = self._read_whole(MODEL, JSON_BYTES)
         if hashlib.sha256(text).hexdigest() != self._members[MODEL]["sha256"]:
             raise _damaged(MODEL)
-        return parsed(text, self.max_bytes)
+        return parsed(text, self._most_values)
+
+    @property
+    def _most_values(self) -> int:
+        """Values of JSON, by the size of the file itself: text of brackets alone is deflated to next to nothing."""
+        return min(JSON_VALUES, self.max_bytes // BYTES_A_VALUE, FEW_VALUES + VALUES_A_BYTE * self.size)
 
     def array(self, number: int) -> np.ndarray:
         """One array. Memory is taken once shape and type are known to go with the size of the member."""
@@ -161,7 +173,7 @@ class Archive:
             length = struct.unpack("<H", head[8:])[0]
             header = _exactly(member, length, name)
             dtype, shape, fortran = _parsed_header(name, head, header)
-            count = int(np.prod(shape, dtype=object)) if shape else 1
+            count = math.prod(shape)
             if count * dtype.itemsize != size - 10 - length:
                 raise ModelFileError(f"{name} says shape {shape} of {dtype}, which is not what its {size} bytes hold.")
             flat = np.empty(count, dtype)
@@ -169,6 +181,7 @@ class Archive:
         if digest.hexdigest() != self._members[name]["sha256"]:
             raise _damaged(name)
         _check_values(name, flat)
+        self.n_bytes_read += flat.nbytes
         return flat.reshape(shape, order="F" if fortran else "C")
 
     def _read_whole(self, name: str, most: int) -> bytes:
@@ -236,11 +249,13 @@ def _checked_entries(members: Any) -> dict[str, dict[str, Any]]:
     return members
 
 
-def parsed(text: bytes, max_bytes: int) -> Any:
+def parsed(text: bytes, most_values: int) -> Any:
     """JSON, after a look at how much of it there is; what is nested too deeply or written twice is refused."""
-    _check_json_size(text, max_bytes)
+    _check_json_size(text, most_values)
     try:
-        return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+        return json.loads(
+            text, object_pairs_hook=_without_doubles, parse_constant=_no_constant, parse_int=_whole_number
+        )
     except RecursionError:
         raise ModelFileError("its JSON is nested too deeply.") from None
     except ValueError as error:
@@ -249,13 +264,20 @@ def parsed(text: bytes, max_bytes: int) -> Any:
         raise ModelFileError(f"its JSON cannot be read: {str(error)[:200]}.") from None
 
 
-def _check_json_size(text: bytes, max_bytes: int) -> None:
+def _check_json_size(text: bytes, most_values: int) -> None:
     n_values = sum(map(text.count, (b",", b"[", b"{", b":")))
-    if len(text) > JSON_BYTES or n_values > min(JSON_VALUES, max_bytes // BYTES_A_VALUE):
+    if len(text) > JSON_BYTES or n_values > most_values:
         raise ModelFileError(
-            f"{MODEL} has {len(text):,} bytes and about {n_values:,} values; {JSON_BYTES:,} and {JSON_VALUES:,} are "
+            f"{MODEL} has {len(text):,} bytes and about {n_values:,} values; {JSON_BYTES:,} and {most_values:,} are "
             "the most. Numbers and text belong into arrays."
         )
+
+
+def _whole_number(digits: str) -> int:
+    """Reading digits takes a time that grows with the square of their number."""
+    if len(digits) > MOST_DIGITS:
+        raise ModelFileError(f"its JSON has a whole number of {len(digits):,} digits; {MOST_DIGITS} is the most.")
+    return int(digits)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -276,10 +298,7 @@ def _parsed_header(name: str, head: bytes, header: bytes) -> tuple[np.dtype, tup
         raise ModelFileError(f"{name} is no array of plain numbers, truth values, dates or text.")
     dtype = np.dtype(match[1])
     shape = tuple(int(part) for part in match[3].split(",") if part.strip())
-    if (
-        len(shape) > MOST_DIMENSIONS
-        or dtype.itemsize * int(np.prod([max(1, n) for n in shape], dtype=object)) > 1 << 62
-    ):
+    if len(shape) > MOST_DIMENSIONS or dtype.itemsize * math.prod(max(1, n) for n in shape) > 1 << 62:
         raise ModelFileError(f"{name} has the shape {str(shape)[:80]}, which no model has.")
     return dtype, shape, match[2] == "True"
 

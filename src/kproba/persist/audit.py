@@ -6,8 +6,10 @@ what they are made of (categories, vocabularies, points to look up) must be as a
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,7 +26,8 @@ from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
-from ..kernels import FromCallable, Kernel, Precomputed
+from ..kernels import FromCallable, Kernel, Precomputed, as_kernels
+from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
 from ..kernels.mended import Mended
 from ..kernels.sequence import Comparisons
@@ -33,7 +36,19 @@ from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigm
 from ..moments import Moments
 from ..pictures import PictureDescriptors
 from ..scaling import Scaling
+from .frame_trial import check_frame
+from .trial import check_pipeline, check_scores
 
+#: Coefficients, and what links multiply them with: products of three still are numbers.
+LARGEST = 1e75
+#: What transformers multiply or divide rows with: beyond, every row becomes too large for a kernel.
+SCALES = 1e-140, 1e140
+#: Weights of columns: the largest is one, or a few where it was weighted twice.
+RELEVANT = 1e8
+#: Coefficients a frame from which on only the diagonals of covariances are checked.
+LARGE_COVARIANCE = 64
+#: Columns that an estimator may say it takes: more than any, few enough to make a row of.
+MOST_COLUMNS = 1 << 31
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
 #: Threads or processes that a file may ask for.
 MOST_WORKERS = 1024
@@ -52,12 +67,13 @@ _SHAPES = {
 }
 
 
-def check_model(model: Any, objects: Iterable[Any]) -> None:
+def check_model(model: Any, objects: list[Any]) -> None:
     """Refuse what no fit and no ``save`` would have made. Parts come before what is made of them."""
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"it holds a {type(model).__name__} and no model.")
     for obj in objects:
         check(obj)
+    check_frame(model, objects)
 
 
 def check(obj: Any) -> None:
@@ -85,6 +101,17 @@ def _is_numbers(value: Any, ndim: int, kinds: str = "fiub") -> bool:
     return fits and (value.dtype.kind != "f" or bool(np.isfinite(value).all()))
 
 
+def _is_moderate(value: Any, ndim: int) -> bool:
+    """An array of floats that can be multiplied with each other without overflow."""
+    return _is_numbers(value, ndim, "f") and bool((np.abs(value) < LARGEST).all())
+
+
+def _are_distinct(numbers: Iterable[Any]) -> bool:
+    """By sorting: a set of numbers that were chosen to have the same hash would take for ever."""
+    ordered = sorted(numbers)
+    return all(one != two for one, two in pairwise(ordered))
+
+
 def _is_below(value: Any, most: Any) -> bool:
     """A vector of whole numbers from 0 to below ``most``."""
     return _is_numbers(value, 1, "iu") and bool(((value >= 0) & (value < most)).all())
@@ -98,6 +125,8 @@ def _check_estimator(obj: BaseEstimator) -> None:
     _need(jobs is None or (isinstance(jobs, Integral) and abs(int(jobs)) <= MOST_WORKERS), obj, "n_jobs is too large")
     if hasattr(obj, "_parameter_constraints"):
         obj._validate_params()
+    d = vars(obj).get("n_features_in_", 0)
+    _need(_is_count(d) and d <= MOST_COLUMNS, obj, "n_features_in_ is no number of columns")
     names = getattr(obj, "feature_names_in_", None)
     if isinstance(names, np.ndarray):
         _need(names.ndim == 1 and all(isinstance(name, str) for name in names), obj, "feature_names_in_ is no text")
@@ -117,14 +146,23 @@ def _check_classifier(clf: KernelClassifier) -> None:
     c = _check_classes(clf)
     _need(isinstance(clf.basis_, Basis) and isinstance(clf.kernel_, Kernel), clf, "basis_ or kernel_ is none")
     b, k = clf.basis_.n_centers, _n_scores(clf, c)
-    _need(_is_numbers(clf.coef_, 2, "f") and clf.coef_.shape == (b, k), clf, f"coef_ must have the shape ({b}, {k})")
+    _need(_is_moderate(clf.coef_, 2) and clf.coef_.shape == (b, k), clf, f"coef_ must have the shape ({b}, {k})")
     _check_intercept(clf, k)
     _check_link(clf, c)
-    d = _check_columns(clf)
+    _check_columns(clf)
+    _check_reading(clf)
     owner = clf.basis_.owner
     _need(owner is None or (_is_below(owner, c) and len(owner) == b), clf, "the owners of centres are no classes")
-    if d is not None and not isinstance(clf.basis_.kernel, Precomputed):
-        _check_prediction(clf, d, k)
+    check_scores(clf, k)
+
+
+def _check_reading(clf) -> None:
+    """Rows are read by the kernel that was asked for, and met by the one that was fitted: of the same kind of rows."""
+    asked, fitted = as_kernels(clf.kernel)[0], clf.basis_.kernel
+    fitted = fitted.kernel if isinstance(fitted, Mended) else fitted
+    same = type(asked) is type(fitted) if clf._on_items else type(asked).read is Kernel.read
+    _need(same, clf, "its kernel is for other rows than those of its centres")
+    _need(clf._is_precomputed == isinstance(fitted, Precomputed), clf, "its kernel is for other rows")
 
 
 def _n_scores(clf, c: int) -> int:
@@ -139,17 +177,16 @@ def _check_classes(clf) -> int:
     classes = clf.classes_
     fits = isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUSO"
     _need(fits and len(classes) >= (1 if clf._multilabel else 2), clf, "classes_ is no list of classes")
-    if classes.dtype.kind == "O":
-        _need(all(isinstance(label, str | bool | Real) for label in classes), clf, "classes_ has odd labels")
-    else:
-        _need(classes.dtype.kind != "f" or np.isfinite(classes).all(), clf, "classes_ has NaN or infinity")
-    _need(len(set(classes.tolist())) == len(classes), clf, "classes_ has a class twice")
+    texts = [label for label in classes.tolist() if isinstance(label, str | bytes)]
+    numbers = [label for label in classes.tolist() if not isinstance(label, str | bytes)]
+    _need(all(isinstance(label, Real | np.bool_) and math.isfinite(label) for label in numbers), clf, "odd classes_")
+    _need(len(set(texts)) == len(texts) and _are_distinct(numbers), clf, "classes_ has a class twice")
     return len(classes)
 
 
 def _check_intercept(clf, k: int) -> None:
     intercept = np.asarray(clf.intercept_)
-    fits = intercept.dtype.kind in "fiu" and intercept.shape in ((), (k,)) and np.isfinite(intercept).all()
+    fits = intercept.dtype.kind in "fiu" and intercept.shape in ((), (k,)) and (np.abs(intercept) < LARGEST).all()
     _need(fits, clf, f"intercept_ must be a number, or {k} of them")
 
 
@@ -163,41 +200,30 @@ def _check_link(clf, c: int) -> None:
     _need(not isinstance(link, CalibratedSoftmax) or len(link.prior) == c, clf, f"link_ is not of {c} classes")
 
 
-def _check_columns(clf) -> int | None:
-    """Centres, scaling and the number of columns belong together; that number, or None where rows have no columns."""
+def _check_columns(clf) -> None:
+    """Centres, scaling and the number of columns belong together."""
     d, centers, scaling = getattr(clf, "n_features_in_", None), clf.basis_.centers, clf.scaling_
     _need(scaling is None or isinstance(scaling, Scaling), clf, "scaling_ is none")
     if isinstance(centers, Items):
         _need(clf._on_items, clf, "its centres are no rows of a table")
         if not isinstance(centers, Sequences):
-            _need(scaling is None, clf, "items are not scaled")
-            return None
+            _need(scaling is None and d is None, clf, "items have no columns and are not scaled")
+            return
         _need(centers.n_coefficients == d, clf, f"its centres have not {d} coefficients a frame")
         _need(scaling is None or len(scaling.center) == d, clf, f"scaling_ is not of {d} coefficients")
-        return None
+        return
     _need(_is_count(d, 1) and not clf._on_items, clf, "n_features_in_ is no number of columns")
     if isinstance(clf.basis_.kernel, Precomputed):
-        _need(clf._is_precomputed and scaling is None and _is_below(centers, d), clf, f"centres are below column {d}")
-        return d
+        _need(scaling is None and _is_below(centers, d), clf, f"centres are below column {d}")
+        return
     _need(centers.ndim == 2 and centers.shape[1] == d, clf, f"its centres have not {d} columns")
     _need(scaling is None or len(scaling.center) == d, clf, f"scaling_ is not of {d} columns")
-    return d
-
-
-def _check_prediction(clf, d: int, k: int) -> None:
-    """One row through the model: what does not fit together shows now."""
-    row = np.zeros((1, d)) if clf.scaling_ is None else clf.scaling_.center[None, :]
-    scaled = row if clf.scaling_ is None else clf.scaling_(row)
-    scores = clf.basis_.scores(scaled, clf.coef_) + clf.intercept_
-    _need(scores.shape == (1, k) and np.isfinite(scores).all(), clf, "it has no finite score for a row in the middle")
-    decision = clf.link_.decision(scores)
-    _need(decision.shape == (1, len(clf.classes_)), clf, "its link does not go with its classes")
 
 
 def _check_basis(basis: Basis) -> None:
     kernel, centers = basis.kernel, basis.centers
     _need(isinstance(kernel, Kernel) and not isinstance(kernel, FromCallable), basis, "its kernel is none")
-    _need(kernel.width is not None or not kernel.has_width, basis, "the width of its kernel is not told")
+    _check_width(kernel)
     _need(_is_count(basis.workers, 1) and basis.workers <= MOST_WORKERS, basis, "its number of workers is odd")
     _need(basis.row_center is None or _is_numbers(basis.row_center, 1, "iu"), basis, "row_center is no list of numbers")
     if isinstance(centers, Items):
@@ -208,9 +234,16 @@ def _check_basis(basis: Basis) -> None:
     _need(centers.shape[0] > 0, basis, "it has no centres")
 
 
+def _check_width(kernel: Kernel) -> None:
+    chosen = not kernel.has_width or (kernel.width is not None and kernel.width >= NARROWEST)
+    _need(chosen, kernel, "its width is not told, or is no width")
+
+
 def _check_mended(kernel: Mended) -> None:
-    _need(isinstance(kernel.kernel, Kernel) and not isinstance(kernel.kernel, Mended), kernel, "it mends no kernel")
-    _need(hasattr(kernel.landmarks, "__len__"), kernel, "it has no landmarks")
+    """Of sequences alone, to which such kernels belong; for tables it would take the square of the centres."""
+    _need(isinstance(kernel.kernel, Kernel) and kernel.kernel.is_mended, kernel, "it mends no kernel")
+    _check_width(kernel.kernel)
+    _need(isinstance(kernel.landmarks, Sequences), kernel, "it has no landmarks")
     m = len(kernel.landmarks)
     fits = _is_numbers(kernel.values, 1, "f") and _is_numbers(kernel.vectors, 2, "f")
     _need(fits and kernel.values.shape == (m,) and kernel.vectors.shape == (m, m), kernel, f"it is not of {m} rows")
@@ -222,14 +255,15 @@ def _check_scaling(scaling: Scaling) -> None:
     _need(_is_numbers(scaling.squashed, 1, "b"), scaling, "squashed is no list of truth values")
     _need(len({len(part) for part in (*parts, scaling.squashed)}) == 1, scaling, "its parts have several lengths")
     _need((scaling.scale > 0).all() and (scaling.relevance > 0).all(), scaling, "scale and relevance are positive")
+    _need((scaling.relevance < RELEVANT).all(), scaling, "relevance is at most a few")
 
 
 def _check_calibrated(link: CalibratedSoftmax) -> None:
     parts = (link.prior, link.slope, link.offset)
-    _need(all(_is_numbers(part, 1, "f") for part in parts), link, "its parts are no finite numbers")
+    _need(all(_is_moderate(part, 1) for part in parts), link, "its parts are no finite numbers")
     _need(len({len(part) for part in parts}) == 1, link, "its parts have several lengths")
     _need((link.prior > 0).all(), link, "prior is positive")
-    _need(isinstance(link.sharpness, float) and 0 < link.sharpness < np.inf, link, "sharpness is a positive number")
+    _need(isinstance(link.sharpness, float) and 0 < link.sharpness < LARGEST, link, "sharpness is a positive number")
     span = link.span
     _need(
         isinstance(span, tuple) and len(span) == 2 and all(isinstance(x, float) for x in span), link, "span is a pair"
@@ -254,7 +288,7 @@ def _check_calibrated_tags(link: CalibratedTags) -> None:
     n_tags = len(link.constant)
     for name, ndim in (("prior", 1), ("sharpness", 1), ("offset", 1), ("slope", 2), ("span", 2)):
         part = getattr(link, name)
-        fits = _is_numbers(part, ndim, "f") and part.shape == (2, n_tags)[2 - ndim :]
+        fits = _is_moderate(part, ndim) and part.shape == (2, n_tags)[2 - ndim :]
         _need(fits, link, f"{name} is no list of finite numbers, one for every tag")
     _need(((link.prior > 0) & (link.prior < 1)).all() and (link.sharpness > 0).all(), link, "prior or sharpness is odd")
     _need((link.span[0] <= link.span[1]).all(), link, "its spans are not in order")
@@ -273,7 +307,8 @@ def _check_items(items: Items) -> None:
     else:
         values = items._values
         _need(isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == object, items, "it has no values")
-    _need(_is_below(items._index, items._n_all), items, "its places are not those of its items")
+    whole = _is_numbers(items._index, 1, "iu") and np.array_equal(items._index, np.arange(items._n_all))
+    _need(whole, items, "its places are not those of its items, each once and in order")
     for entry in items.memory.entries.values():
         n = len(entry.counts.indptr) - 1 if isinstance(entry, Bags) else getattr(entry, "n", None)
         n = len(entry.own) if isinstance(entry, Comparisons) else n
@@ -289,8 +324,9 @@ def _check_table(table: Table) -> None:
 
 
 def _check_bags(bags: Bags) -> None:
-    _need(sparse.issparse(bags.counts) and _is_numbers(bags.square, 1), bags, "it has no counts")
-    fits = isinstance(bags.codes, np.ndarray) and bags.codes.dtype == np.uint64
+    _need(sparse.issparse(bags.counts) and _is_numbers(bags.square, 1, "f"), bags, "it has no counts")
+    _need(_is_numbers(bags.counts.data, 1) and (bags.square > 0).all(), bags, "its counts are no numbers")
+    fits = isinstance(bags.codes, np.ndarray) and bags.codes.dtype == np.uint64 and _are_distinct(bags.codes.tolist())
     _need(fits and bags.counts.shape == (len(bags.square), len(bags.codes)), bags, "its parts do not go together")
 
 
@@ -301,12 +337,24 @@ def _check_models(models: Models) -> None:
     shapes = [part.shape for part in (models.start, models.transition)]
     _need(shapes == [(m, s), (m, s, s)] and s > 0, models, "its states do not go together")
     _need(models.covariance.shape in ((m, s, d), (m, s, d, d)), models, "its covariances have another shape")
+    _need(all(np.isfinite(part).all() for part in models.parts), models, "it has NaN or infinity")
+    chances = (models.start, models.transition)
+    _need(all((part >= 0).all() and (part.sum(axis=-1) > 0).all() for part in chances), models, "odd probabilities")
+    _need(_are_covariances(models.covariance), models, "its covariances are not positive definite")
+
+
+def _are_covariances(found: np.ndarray) -> bool:
+    """Diagonals alone where matrices are large: eigenvalues would take longer than the file is long."""
+    if found.ndim == 4 and found.shape[-1] > LARGE_COVARIANCE:
+        found = np.diagonal(found, axis1=2, axis2=3)
+    return bool(((found if found.ndim == 3 else np.linalg.eigvalsh(found)) > 0).all())
 
 
 def _check_comparisons(known: Comparisons) -> None:
     _need(isinstance(known.spec, Spec) and isinstance(known.table, Table), known, "it has no spec or table")
     fits = isinstance(known.own, np.ndarray) and known.own.ndim == 1 and known.own.dtype == np.float64
     _need(fits and known.table.n == len(known.own), known, "its parts have several lengths")
+    _need(not np.isinf(known.own).any(), known, "it has infinite likelihoods")
     if known._models is None:
         _need(np.isnan(known.own).all(), known, "it has lost its models")
         return
@@ -409,14 +457,14 @@ def _check_shapes(obj: Any) -> None:
     sizes = {"d": vars(obj)["n_features_in_"]} if "n_features_in_" in vars(obj) else {}
     for name, letters in _SHAPES[type(obj).__name__].items():
         array = vars(obj).get(name)
-        if array is None:
+        if array is None and (name != "statistics_" or "d" not in sizes):
             continue
         _need(isinstance(array, np.ndarray) and array.ndim == len(letters), obj, f"{name} is no array of its kind")
         for letter, size in zip(letters, array.shape):
             _need(sizes.setdefault(letter, size) == size, obj, f"{name} has the shape {array.shape}")
         if array.dtype.kind == "f" and type(obj).__name__ != "SimpleImputer":
-            _need(np.isfinite(array).all(), obj, f"{name} has NaN or infinity")
-        _need(name != "scale_" or array.all(), obj, "scale_ has zeros")
+            _need((np.abs(array) < SCALES[1]).all(), obj, f"{name} has NaN, infinity, or values next to it")
+        _need(name != "scale_" or (np.abs(array) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
 def _check_pipeline(pipeline: Any) -> None:
@@ -426,6 +474,7 @@ def _check_pipeline(pipeline: Any) -> None:
         "memory names a folder, whose contents a fit would trust; only None is loaded",
     )
     _check_steps(pipeline, pipeline.steps)
+    check_pipeline(pipeline)
 
 
 def _check_steps(owner: Any, steps: Any, length: int = 2) -> None:
@@ -449,9 +498,24 @@ def _check_columns_of(transformer: Any) -> None:
     _check_steps(transformer, transformer.transformers, 3)
     if "transformers_" in vars(transformer):
         _check_steps(transformer, transformer.transformers_, 3)
+        told = all(_are_columns(columns, transformer) for _, _, columns in transformer.transformers_)
+        _need(told, transformer, "it has transformers of columns that there are not")
     passed = getattr(transformer, "_name_to_fitted_passthrough", {})
     _need(isinstance(passed, dict), transformer, "what it passes on is odd")
     _need(all(isinstance(step, BaseEstimator) for step in passed.values()), transformer, "what it passes on is odd")
+
+
+def _are_columns(columns: Any, transformer: Any) -> bool:
+    """Whether these are columns of the rows that it was fitted on, by number or by name."""
+    if isinstance(columns, slice) or callable(columns):
+        return True
+    found, d = np.atleast_1d(np.asarray(columns)), transformer.n_features_in_
+    if found.dtype.kind in "iu":
+        return bool(((found >= -d) & (found < d)).all())
+    if found.dtype.kind == "b":
+        return found.shape == (d,)
+    named = hasattr(transformer, "feature_names_in_") and all(isinstance(name, str) for name in found.ravel())
+    return found.ndim == 1 and (named or not found.size)
 
 
 def _check_function_transformer(transformer: Any) -> None:
@@ -463,12 +527,14 @@ def _check_function_transformer(transformer: Any) -> None:
 
 def _check_categories(encoder: Any) -> None:
     """Columns of the output are counted from these, and go unchecked into a sparse matrix."""
+    _check_output_type(encoder)
     if "categories_" not in vars(encoder):
         return
     categories = encoder.categories_
     _need(isinstance(categories, list) and len(categories) == encoder.n_features_in_, encoder, "categories_ is odd")
     for known in categories:
         _need(isinstance(known, np.ndarray) and known.ndim == 1 and len(known) > 0, encoder, "categories_ is odd")
+        _need(known.dtype.kind != "f" or not np.isinf(known).any(), encoder, "categories_ has infinity")
         if known.dtype.kind not in "OUS":  # these are looked up by bisection
             sure = known[:-1] if known.dtype.kind in "fM" and known[-1] != known[-1] else known
             _need((sure[:-1] < sure[1:]).all(), encoder, "categories_ are not in order")
@@ -476,6 +542,11 @@ def _check_categories(encoder: Any) -> None:
         sizes = _check_infrequent(encoder, categories)
         _check_dropped(encoder, sizes)
         _need(encoder._n_features_outs == encoder._compute_n_features_outs(), encoder, "its columns are miscounted")
+
+
+def _check_output_type(transformer: Any) -> None:
+    """Long text as the type of the output would take its length for every value."""
+    _need(np.dtype(transformer.dtype).kind in "fiubO", transformer, "dtype is no type of numbers")
 
 
 def _check_infrequent(encoder: Any, categories: list[np.ndarray]) -> list[int]:
@@ -489,7 +560,8 @@ def _check_infrequent(encoder: Any, categories: list[np.ndarray]) -> list[int]:
     for number, (own, mapping) in enumerate(zip(rare, mappings)):
         _need((own is None) == (mapping is None), encoder, "its rare categories are odd")
         if own is not None:
-            _need(_is_below(own, sizes[number]) and 0 < len(np.unique(own)) == len(own), encoder, "odd rare categories")
+            distinct = _is_below(own, sizes[number]) and len(own) > 0 and _are_distinct(own.tolist())
+            _need(distinct, encoder, "odd rare categories")
             n_left = sizes[number] - len(own) + 1
             _need(
                 _is_below(mapping, n_left) and len(mapping) == sizes[number], encoder, "odd numbers of rare categories"
@@ -511,13 +583,15 @@ def _check_dropped(encoder: Any, sizes: list[int]) -> None:
 def _check_vocabulary(vectorizer: Any) -> None:
     """Words are numbered without gaps: their numbers go unchecked into a sparse matrix."""
     _need(getattr(vectorizer, "input", "content") == "content", vectorizer, "it would open files named in the rows")
+    _check_output_type(vectorizer)
     weighing = vars(vectorizer).get("_tfidf")
     _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")
     if words is None:
         return
     _need(isinstance(words, dict) and all(map(_is_count, words.values())), vectorizer, "vocabulary_ is odd")
-    _need(set(words.values()) == set(range(len(words))), vectorizer, "vocabulary_ is not numbered without gaps")
+    without_gaps = all(number < len(words) for number in words.values()) and _are_distinct(words.values())
+    _need(without_gaps, vectorizer, "vocabulary_ is not numbered without gaps")
     weights = getattr(weighing, "idf_", None)
     _need(weights is None or len(weights) == len(words), vectorizer, "its weights are of other words")
 
@@ -536,7 +610,8 @@ def _check_each_column(transformer: Any) -> None:
 def _check_column_kinds(reader: Any) -> None:
     styles = vars(reader).get("styles_", {})
     fits = isinstance(styles, dict) and all(isinstance(name, str) for name in styles)
-    _need(fits and set(styles.values()) <= {".", ","}, reader, "styles_ names no decimal mark for some column")
+    marks = fits and all(isinstance(mark, str) and mark in (".", ",") for mark in styles.values())
+    _need(marks, reader, "styles_ names no decimal mark for some column")
     for attribute in ("truths_", "numbers_", "words_"):
         _need(_are_names(vars(reader).get(attribute, [])), reader, f"{attribute} is no list of names")
 

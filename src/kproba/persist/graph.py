@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..data.sources import CheckedInputs
 from ..exceptions import ModelFileError
 from ..kernels.hidden_markov import Spec
 from .archive import Archive
+from .extent import Extent
 from .types import PLAIN_TYPES, class_of, class_tags, function_of, function_tags, rebuilt, shortened, state_of
 
 REFUSAL = "the model cannot be saved"
@@ -30,8 +31,16 @@ _PANDAS_DTYPE = re.compile(
 _POLARS_DTYPE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String|Date|Categorical|Null")
 _POLARS_DATES = re.compile(r"Datetime\((ms|us|ns)\)(?:@([A-Za-z_]+(?:/[A-Za-z0-9_+-]+)*))?")
 _SCALAR_DTYPE = re.compile(r"[<>|](b1|i[1248]|u[1248]|f[248]|U\d{1,9}|[mM]8\[[A-Za-z0-9]{1,6}\])|O")
-#: Characters that a node may take written out in full.
-MOST_WEIGHT = 1 << 27
+#: Entries of a set or keys of a dict that are not text. Their hashes can be foreseen and made to collide, which costs a
+#: number of steps that grows with the square of their number. The hashes of text differ from process to process.
+MOST_KEYS = 1 << 14
+#: Keys that may have the same hash: hash(-1) is hash(-2), so tuples of these do collide by accident.
+MOST_COLLISIONS = 64
+#: Columns of a sparse matrix in a small file: hashed words have 2**20 unless told otherwise. A product with it takes
+#: memory for every column, empty or not.
+MOST_COLUMNS = 1 << 24
+#: Bytes of one value of a text type: an array of such has so many for every value, however short.
+MOST_TEXT_BYTES = 1 << 16
 #: Words of the Mersenne twister; its C code does not check where it stands among them.
 _TWISTER_WORDS = 624
 
@@ -47,6 +56,7 @@ class Encoder:
         self.arrays: list[np.ndarray] = []
         self._numbers: dict[int, int] = {}
         self._open: set[int] = set()
+        self._extent, self._n_counted = Extent(), 0
         self.kept: list[Any] = []  # numbers go by identity, which ends with the object
         self._path: list[str] = []
         self._classes, self._functions = class_tags(), function_tags()
@@ -73,9 +83,19 @@ class Encoder:
         self.kept.append(obj)
         node = self._node(obj)
         self._open.discard(id(obj))
+        self._extend(node)
         self.nodes.append(node)
         self._numbers[id(obj)] = len(self.nodes) - 1
         return len(self.nodes) - 1
+
+    def _extend(self, node: dict[str, Any]) -> None:
+        """What could not be loaded is not saved."""
+        try:
+            self._extent.add(node)
+            self._extent.grow(sum(array.nbytes for array in self.arrays[self._n_counted :]))
+        except ModelFileError as error:
+            raise ModelFileError(f"{REFUSAL}: {error}") from None
+        self._n_counted = len(self.arrays)
 
     def _node(self, obj: Any) -> dict[str, Any]:
         cls = type(obj)
@@ -86,7 +106,7 @@ class Encoder:
             return plain(self, obj)
         if isinstance(obj, np.generic):
             return self._scalar(obj)
-        if isinstance(obj, np.dtype):
+        if isinstance(obj, np.dtype) and obj.itemsize <= MOST_TEXT_BYTES:
             return {"is": "dtype", "name": self._dtype_name(obj)}
         if isinstance(obj, type) and obj in self._types:
             return {"is": "type", "name": self._types[obj]}
@@ -116,13 +136,21 @@ class Encoder:
 
     def _set(self, obj) -> dict[str, Any]:
         """In an order that does not depend on hashes, which change from run to run."""
+        self._check_keys(obj)
         members = sorted(obj, key=lambda member: (type(member).__name__, repr(member)))
         return {"is": type(obj).__name__, "values": self._values(members)}
 
     def _dict(self, obj: dict) -> dict[str, Any]:
+        self._check_keys(obj)
         keys = [self._at("'s keys", key) for key in obj]
         values = [self._at(f"[{shortened(key, 40)}]", value) for key, value in obj.items()]
         return {"is": "dict", "keys": keys, "values": values}
+
+    def _check_keys(self, keys: Collection[Any]) -> None:
+        try:
+            check_collisions(keys)
+        except ModelFileError as error:
+            raise self._refusal(f"cannot be loaded again: {str(error).rstrip('.')}") from None
 
     def _slice(self, obj: slice) -> dict[str, Any]:
         return {"is": "slice", "values": self._values((obj.start, obj.stop, obj.step))}
@@ -246,7 +274,7 @@ class Decoder:
     def __init__(self, archive: Archive):
         self._archive, self._n_read = archive, 0
         self.objects: list[Any] = []
-        self._weights: list[int] = []
+        self._extent = Extent()
 
     def run(self, nodes: Any) -> None:
         if not isinstance(nodes, list):
@@ -259,26 +287,12 @@ class Decoder:
             names, function = make
             if set(node) != {"is", *names}:
                 raise ModelFileError(f"node {number}, a {node['is']}, needs {', '.join(names)} and nothing else.")
-            self._weights.append(self._weight(number, node))
+            before = self._archive.n_bytes_read
+            self._extent.add(node)
             self.objects.append(function(self, *(node[name] for name in names)))
+            self._extent.grow(self._archive.n_bytes_read - before)
         if self._n_read != self._archive.n_arrays:
             raise ModelFileError(f"it has {self._archive.n_arrays} arrays, of which {self._n_read} are used.")
-
-    def _weight(self, number: int, node: dict[str, Any]) -> int:
-        """About the characters of a node written out in full, where what is shared is written again and again.
-
-        Fifty lists that hold the one before twice are few bytes, but no hash, comparison or message of them ends.
-        """
-        total = 8
-        for part in node.values():
-            for found in part.values() if isinstance(part, dict) else part if isinstance(part, list) else (part,):
-                ref = found.get("ref") if isinstance(found, dict) else None
-                if type(ref) is int and 0 <= ref < number:
-                    total += self._weights[ref]
-                total += 8 + (len(found) if isinstance(found, str) else 0)
-        if total > MOST_WEIGHT:
-            raise ModelFileError(f"node {number} holds the same nodes over and over.")
-        return total
 
     def value(self, found: Any) -> Any:
         if found is None or isinstance(found, bool | int | float | str):
@@ -314,6 +328,7 @@ class Decoder:
         for key in found:
             if not _is_key(key):
                 raise ModelFileError(f"a {type(key).__name__} cannot be a key, or is too large for one.")
+        check_collisions(found)
         return found
 
     def _dict(self, keys, values):
@@ -362,6 +377,8 @@ class Decoder:
         parts = (data, indices, indptr)
         if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
             raise ModelFileError("a sparse matrix has three arrays of numbers.")
+        if not data.dtype.isnative:
+            raise ModelFileError("the values of a sparse matrix are in the byte order of another machine.")
         if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
             raise ModelFileError("the indices of a sparse matrix are 32- or 64-bit whole numbers.")
         if (
@@ -370,9 +387,12 @@ class Decoder:
             or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape)
         ):
             raise ModelFileError(f"a sparse matrix has the shape {str(shape)[:80]}.")
-        matrix = kind((data, indices, indptr), shape=tuple(shape))
-        matrix.check_format(full_check=True)  # products go by the indices and do not look
-        return matrix
+        if shape[1] > max(MOST_COLUMNS, self._archive.n_bytes):
+            raise ModelFileError(
+                f"a sparse matrix has {shape[1]:,} columns, which is too many for a file of this size."
+            )
+        _check_csr(len(data), indices, indptr, shape)
+        return kind((data, indices, indptr), shape=tuple(shape))
 
     def _csr_array(self, *parts):
         return self._csr(sparse.csr_array, *parts)
@@ -401,7 +421,10 @@ class Decoder:
         return dtype.type(value)
 
     def _dtype(self, name):
-        return _checked_dtype(name)
+        dtype = _checked_dtype(name)
+        if dtype.itemsize > MOST_TEXT_BYTES:
+            raise ModelFileError(f"the type {shortened(name)} takes more memory than any that a model has.")
+        return dtype
 
     def _type(self, name):
         if not _is_text(name) or name not in PLAIN_TYPES:
@@ -476,14 +499,32 @@ _MAKERS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
 }
 
 
+def check_collisions(keys: Collection[Any]) -> None:
+    """Refuse keys that a dict or set would take more than linear time for."""
+    foreseen = [hash(key) for key in keys if not isinstance(key, str)]
+    if len(foreseen) > MOST_KEYS:
+        raise ModelFileError(f"a dict or set has {len(foreseen):,} keys that are not text; {MOST_KEYS:,} is the most.")
+    ordered = np.sort(np.array(foreseen, dtype=np.int64))
+    if (ordered[MOST_COLLISIONS:] == ordered[:-MOST_COLLISIONS]).any():
+        raise ModelFileError(f"a dict or set has more than {MOST_COLLISIONS} keys of the same hash.")
+
+
 def _is_key(key: Any, depth: int = 3) -> bool:
     if type(key) is int:
-        return abs(key) < 1 << 63  # a dict of many larger ones with the same hash would take for ever
+        return abs(key) < 1 << 63
     if type(key) is tuple:
         return depth > 0 and len(key) <= 64 and all(_is_key(part, depth - 1) for part in key)
     if type(key) is Spec:
         return all(_is_key(part, 0) for part in vars(key).values())
     return key is None or isinstance(key, bool | float | str | np.generic)
+
+
+def _check_csr(n_values: int, indices: np.ndarray, indptr: np.ndarray, shape: list[int]) -> None:
+    """Products go by the indices and do not look, and SciPy's own check looks only where the last row ends above 0."""
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ModelFileError("the rows of a sparse matrix do not follow each other.")
+    if len(indices) != n_values or indptr[-1] > n_values or ((indices < 0) | (indices >= shape[1])).any():
+        raise ModelFileError("a sparse matrix has values outside of its rows and columns.")
 
 
 def _is_text(name: Any) -> bool:

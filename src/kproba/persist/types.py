@@ -225,7 +225,7 @@ def check_names(cls: Any, state: dict[str, Any]) -> None:
     if set(state) != set(wanted):
         raise ModelFileError(f"{cls.__name__} needs the attributes {', '.join(wanted)} and no others.")
     if issubclass(cls, BaseEstimator):
-        missing = [name for name in cls._get_param_names() if name not in state]
+        missing = [name for name in _parameters(cls) if name not in state]
         if missing:
             raise ModelFileError(f"{cls.__name__} lacks its parameter {missing[0]!r}.")
 
@@ -234,7 +234,13 @@ def _names_of(cls: Any) -> set[str]:
     """Attributes of objects that the class has a default for; all else that a class has is its own business."""
     if is_dataclass(cls):
         return {field.name for field in fields(cls)}
-    return {"_on_items", *(cls._get_param_names() if issubclass(cls, BaseEstimator) else ())}
+    return {"_on_items", *(_parameters(cls) if issubclass(cls, BaseEstimator) else ())}
+
+
+@cache
+def _parameters(cls: Any) -> tuple[str, ...]:
+    """Those of an estimator: to find them takes longer than to read a small model."""
+    return tuple(cls._get_param_names())
 
 
 def shortened(value: Any, most: int = 80) -> str:

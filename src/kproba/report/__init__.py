@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 from ..io import AtomicFile, check_output
+from ..typing import Inputs, PathLike, Targets
 
 
 def write_report(
-    model,
-    X=None,
-    y=None,
-    path="report.html",
+    model: Any,
+    X: Inputs = None,
+    y: Targets = None,
+    path: PathLike = "report.html",
     *,
-    on="held-out",
-    X_train=None,
-    y_train=None,
-    names=None,
-    title=None,
-    random_state=0,
+    on: Literal["held-out", "leave-one-out", "training"] | str = "held-out",
+    X_train: Inputs = None,
+    y_train: Targets = None,
+    names: Sequence[str] | None = None,
+    title: str | None = None,
+    random_state: int = 0,
 ) -> Path:
     """Write what a fitted classifier is worth to one HTML file that works offline.
 

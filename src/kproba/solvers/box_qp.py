@@ -22,6 +22,8 @@ MAX_STEPS = 60
 #: A point counts as optimal when the mean product of a distance to the box and its multiplier, and the slope, are
 #: these parts of the slope at the start.
 ENOUGH, FLAT = 1e-13, 1e-10
+#: A pivot of H, as a root and a share of the largest, below which rounding has a say in it: then the box decides.
+RESOLVED = 1e-6
 #: A step goes this far of the way to the box.
 NEARLY = 0.995
 
@@ -38,7 +40,7 @@ def maximise(loss: SurfaceLoss) -> tuple[np.ndarray, bool, int]:
 def unconstrained(loss: SurfaceLoss) -> np.ndarray | None:
     """A = H⁻¹h where that exists and lies inside the box. Its rows have the right sums by themselves: h1 = H·total."""
     lower, info = linalg.lapack.dpotrf(loss.H, lower=1)
-    if info or np.diagonal(lower).min() < 1e-7 * np.diagonal(lower).max():
+    if info or np.diagonal(lower).min() < RESOLVED * np.diagonal(lower).max():
         return None
     A = loss.nearest(linalg.cho_solve((lower, True), loss.h))
     return A if np.abs(A).max() < 1.0 else None
@@ -166,12 +168,13 @@ def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
 def _lower(system: np.ndarray) -> np.ndarray:
     """The Cholesky factor of a matrix that is positive definite, if only just: rounding may need a little help."""
     help_ = 1e-15 * float(np.diagonal(system).max())
-    while True:
+    while np.isfinite(help_):
         lower, info = linalg.lapack.dpotrf(system, lower=1)
         if info == 0:
             return lower
         system = system + help_ * np.eye(len(system))
         help_ *= 10.0
+    raise linalg.LinAlgError("The sums over rows have values that are no numbers.")
 
 
 def _reach(room: np.ndarray, step: np.ndarray) -> float:

@@ -24,7 +24,7 @@ from scipy import linalg, sparse
 
 from ..exceptions import ConvergenceWarning
 from ..progress import Progress
-from ..sweep import row_slices
+from ..sweep import one_blas_thread, row_slices
 from .cholesky import rounding_level
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -194,7 +194,10 @@ def neighbours_of(X, n_neighbours: int, workers: int = 1) -> np.ndarray:
     from sklearn.neighbors import NearestNeighbors  # slow to import, seldom needed
 
     n_neighbours = min(n_neighbours, X.shape[0] - 1)
-    return NearestNeighbors(n_neighbors=n_neighbours, n_jobs=workers).fit(X).kneighbors(return_distance=False)
+    if not n_neighbours:
+        return np.empty((X.shape[0], 0), dtype=int)
+    with one_blas_thread():  # scikit-learn would set and restore a limit of its own
+        return NearestNeighbors(n_neighbors=n_neighbours, n_jobs=workers).fit(X).kneighbors(return_distance=False)
 
 
 @dataclass(frozen=True)

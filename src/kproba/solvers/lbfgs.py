@@ -9,12 +9,28 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from .newton import Optimum
+from .newton import Optimum, is_optimal
 
 
 def lbfgs(objective, start, tol: float, max_iter: int) -> Optimum:
-    """Minimise from the point ``start`` until steps gain less than ``tol`` times the objective."""
-    factor, shape = objective.preconditioner(start), start.X.shape
+    """Minimise from the point ``start`` until less than ``tol`` times the objective is left to gain.
+
+    Steps that gain little may be short ones: where the gradient says that more is left, an up-to-date factor goes on.
+    """
+    point, taken = start, 0
+    while taken < max_iter:
+        factor = objective.preconditioner(point)
+        if taken and is_optimal(objective, point, factor, objective.gradient(point), tol):
+            return Optimum(point, True, taken)
+        point, n_steps = _descend(objective, point, factor, tol, max_iter - taken)
+        taken += max(n_steps, 1)
+    factor = objective.preconditioner(point)
+    return Optimum(point, is_optimal(objective, point, factor, objective.gradient(point), tol), taken)
+
+
+def _descend(objective, start, factor, tol: float, max_iter: int):
+    """The point where L-BFGS stops, and its steps."""
+    shape = start.X.shape
 
     def value_and_gradient(z):
         point = objective.at(start.X + factor.half(z.reshape(shape)))
@@ -22,5 +38,4 @@ def lbfgs(objective, start, tol: float, max_iter: int) -> Optimum:
 
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 0.1 * tol, "gtol": 0.0, "maxcor": 20}
     found = minimize(value_and_gradient, np.zeros(start.X.size), jac=True, method="L-BFGS-B", options=options)
-    # status 2 is a line search that rounding errors ended: nothing is left to gain
-    return Optimum(objective.at(start.X + factor.half(found.x.reshape(shape))), found.status != 1, found.nit)
+    return objective.at(start.X + factor.half(found.x.reshape(shape))), found.nit

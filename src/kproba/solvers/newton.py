@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Conjugate gradients stop when the residual has fallen to the first share, near the optimum to less, but not to
-#: less than the second: products may be in float32.
+#: Conjugate gradients stop when the share that is missing is below the first number, near the optimum below less, but
+#: not below the second: products may be in float32.
 LOOSEST, TIGHTEST = 0.25, 1e-3
 #: After so many products in one step the weights of the preconditioner are brought up to date.
 STALE_AFTER = 25
@@ -19,6 +19,8 @@ STALE_AFTER = 25
 MOST_PRODUCTS = 500
 #: A step is long enough when the slope along it has fallen to this share.
 RAY_SLOPE = 0.1
+#: Share of the Newton step's gain that may be missing where convergence is checked.
+CHECK_SHARE = 0.1
 
 
 class Optimum(NamedTuple):
@@ -44,7 +46,7 @@ def newton(objective, start, tol: float, max_iter: int) -> Optimum:
         point = search_ray(objective, point, direction, decrement)
         # a Newton step leaves some times the square of the decrement; an inexact one a share of the decrement
         left = decrement * min(1.0, 10.0 * decrement / point.value + shrunk**2) if point.value > 0 else 0.0
-        if left <= 2.0 * tol * point.value:
+        if left <= tol * point.value:
             return Optimum(point, True, step, factor)
     return Optimum(point, False, max_iter)
 
@@ -52,10 +54,13 @@ def newton(objective, start, tol: float, max_iter: int) -> Optimum:
 def conjugate_gradients(
     objective, point, factor, gradient, tol: float, share: float | None = None
 ) -> tuple[np.ndarray, int, float]:
-    """The Newton direction, the number of products it took, and the share of the residual that is left.
+    """The Newton direction, the number of products it took, and the share that is missing: its square is the part of
+    the decrement that more products would add.
 
     It is found in the coordinates of the factor, where the Hessian is near the identity. The nearer the optimum the
-    smaller the share, for quadratic convergence; but not smaller than ``tol`` asks for, unless it is given.
+    smaller the share, for quadratic convergence; but not smaller than ``tol`` asks for, unless it is given. What is
+    missing is judged by what products gain, not by the residual: a factor that underrates some curvature makes the
+    residual large where there is nothing to gain, and its fall says nothing about the rest.
     """
     residual = -factor.half_transposed(gradient)
     step, along = np.zeros_like(residual), residual.copy()
@@ -65,19 +70,24 @@ def conjugate_gradients(
     if share is None:
         near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
         share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
-    for n_products in range(1, MOST_PRODUCTS + 1):  # noqa: B007
+    gained, left = 0.0, 1.0
+    for n_products in range(1, MOST_PRODUCTS + 1):
         image = objective.turned_product(point, factor, along)
         bend = float(np.vdot(along, image))
         if bend <= 0.0:  # rounding: there is nothing left to gain in this direction
             break
-        step += (norm / bend) * along
-        residual -= (norm / bend) * image
+        length = norm / bend
+        step += length * along
+        residual -= length * image
+        gained += length * norm
         norm, before = float(np.vdot(residual, residual)), norm
-        if norm <= share**2 * first:
+        # the residual would gain its square if the factor were the Hessian, and more where that is flatter
+        left = n_products * max(length, 1.0) * norm / gained
+        if left <= share**2:
             break
         along *= norm / before
         along += residual
-    return factor.half(step), n_products, float(np.sqrt(norm / first))
+    return factor.half(step), n_products, float(np.sqrt(left))
 
 
 def search_ray(objective, point, direction, decrement: float, max_steps: int = 12):
@@ -94,3 +104,13 @@ def search_ray(objective, point, direction, decrement: float, max_steps: int = 1
         if not low < t < high:
             t = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
     return best
+
+
+def is_optimal(objective, point, factor, gradient, tol: float) -> bool:
+    """Whether less than ``tol`` times the objective is left to gain, by the gradient and the Hessian of all rows.
+
+    A Newton step gains half of its decrement; comparing all of it leaves room for what the quadratic model misses.
+    """
+    enough = max(tol, np.finfo(float).eps) * abs(point.value)
+    direction, _, missing = conjugate_gradients(objective, point, factor, gradient, tol, CHECK_SHARE)
+    return missing <= CHECK_SHARE and -float(np.vdot(gradient, direction)) <= enough

@@ -1,41 +1,64 @@
-"""Stochastic gradient descent for the penalised likelihood (textbook Fig. 28.1), averaged.
+"""Stochastic gradient descent for the penalised likelihood (textbook Fig. 28.1), with reduced variance.
 
 One step takes some rows, moves the coefficients of each class along (y − q)φ, and shrinks them by their part of the
-penalty. As in :mod:`.lbfgs` the coordinates are those of the least-squares factor, in which one step size suits all.
+penalty. What the same rows said at the start of the pass is replaced by what all rows said there (Johnson and Zhang,
+2013): the noise vanishes as the steps do, so a pass gains a share of what is left, down to the optimum. As in
+:mod:`.lbfgs` the coordinates are those of the least-squares factor, in which one step size suits all.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .newton import Optimum
+from .newton import Optimum, is_optimal
 
-#: Rows in one step, and how fast the steps shrink by the pass.
-STEP_ROWS, DECAY = 32, 0.05
-#: Passes whose mean objective is compared with that of as many before: two single ones may agree by chance.
-WINDOW = 10
+#: Rows in one step.
+STEP_ROWS = 32
+#: A pass that gains lengthens the steps of the next one by this factor; one that does not halves them.
+LONGER = 1.5
+#: After so many passes the factor is brought up to date.
+STALE_AFTER = 10
+#: Convergence is checked, which takes an up-to-date factor, once the old one promises no more than so many times tol.
+NEAR = 10.0
 
 
 def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
-    """``max_iter`` passes over the rows at most; converged when some of them have gained next to nothing."""
-    factor, shape = objective.preconditioner(start), start.X.shape
+    """``max_iter`` passes over the rows at most.
+
+    Whether it has converged is not judged by what passes gain, which noise may keep small, but by the gradient and
+    the Hessian of all rows.
+    """
     random, n = np.random.default_rng(seed), objective.n_rows
-    z, best, values = np.zeros(shape), start, [start.value]
-    n_steps = -(-n // STEP_ROWS)
-    for epoch in range(1, max_iter + 1):
-        order, average = random.permutation(n), np.zeros(shape)
-        # about one for the whole gradient in these coordinates, shared out and falling by the pass
-        rate = 1.0 / (n_steps * (1.0 + DECAY * epoch))
-        for step in range(n_steps):
-            rows = order[step * STEP_ROWS : (step + 1) * STEP_ROWS]
-            X = start.X + factor.half(z)
-            z -= rate * factor.half_transposed(objective.gradient_of_rows(X, rows))
-            average += z / n_steps
-        point = objective.at(start.X + factor.half(average))
-        best = point if point.value < best.value else best
-        values.append(point.value)
-        if epoch >= 2 * WINDOW:
-            before, now = np.mean(values[-2 * WINDOW : -WINDOW]), np.mean(values[-WINDOW:])
-            if before - now <= 0.5 * tol * abs(now):
-                return Optimum(best, True, epoch)
-    return Optimum(best, False, max_iter)
+    point, gradient, factor = start, objective.gradient(start), objective.preconditioner(start)
+    rate = STEP_ROWS / max(n, STEP_ROWS)  # stable however much the rows of a step have in common
+    for epoch in range(max_iter + 1):
+        is_near = _promise(factor, gradient) <= NEAR * tol * abs(point.value)
+        if is_near or epoch % STALE_AFTER == STALE_AFTER - 1:
+            factor = objective.preconditioner(point)
+        if is_near and is_optimal(objective, point, factor, gradient, tol):
+            return Optimum(point, True, max(epoch, 1))
+        if epoch == max_iter:
+            break
+        tried = objective.at(_one_pass(objective, point, gradient, factor, rate, random.permutation(n)))
+        if tried.value < point.value:
+            point, gradient, rate = tried, objective.gradient(tried), min(LONGER * rate, 1.0)
+        else:
+            rate *= 0.5
+    return Optimum(point, False, max_iter)
+
+
+def _promise(factor, gradient: np.ndarray) -> float:
+    """Twice what a step along the gradient would gain if the factor were that of the Hessian."""
+    half = factor.half_transposed(gradient)
+    return float(np.vdot(half, half))
+
+
+def _one_pass(objective, point, gradient, factor, rate: float, order: np.ndarray) -> np.ndarray:
+    """Coefficients after one step for every few rows, in the order given."""
+    z = np.zeros_like(point.X)
+    for start in range(0, len(order), STEP_ROWS):
+        rows = order[start : start + STEP_ROWS]
+        noise = objective.gradient_of_rows(point.X, rows) - gradient
+        X = point.X + factor.half(z)
+        z -= rate * factor.half_transposed(objective.gradient_of_rows(X, rows) - noise)
+    return point.X + factor.half(z)

@@ -1,0 +1,70 @@
+"""One row of missing values through a model of tables, as the command ``kproba fit`` makes them.
+
+Such a model is made for it: a column of a new file may be empty. Only steps that were read for what a hostile state
+could make of one row are run; a model with others has been checked attribute by attribute, and no further.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..estimators._base import KernelClassifier
+from ..exceptions import ModelFileError
+from .trial import is_fitted, is_plain_text, through
+
+#: Encoders whose parameters say how much they compute (GapEncoder, MinHashEncoder) are left out where they are fitted,
+#: and durations, for which a column without any is not empty but of another type.
+_RUN = {
+    *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
+    *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
+    *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer"),
+    *("TfidfTransformer", "ToCategorical", "ToDatetime", "ToFloat", "ToStr", "TruncatedSVD", "_CircularEncoder"),
+}
+_TEXT = {"CountVectorizer", "HashingVectorizer", "TfidfVectorizer"}
+
+
+def check_frame(model: Any, objects: Iterable[Any]) -> None:
+    """Refuse a model of tables whose steps do not go together."""
+    pipeline = model.pipeline if type(model).__name__ == "TableModel" else model
+    steps = [step for _, step in getattr(pipeline, "steps", [])]
+    parts = [part for part in objects if isinstance(part, BaseEstimator)]
+    if not steps or type(steps[0]).__name__ != "ColumnKinds" or not all(map(_is_run, parts)):
+        return
+    if not isinstance(steps[-1], KernelClassifier) or "feature_names_in_" not in vars(steps[0]):
+        return
+    names = list(steps[0].feature_names_in_)
+    _check_names(model, names, [part for part in parts if type(part).__name__ == "CheckInputDataFrame"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        through(steps, _empty_row(steps[0], names))
+
+
+def _is_run(part: Any) -> bool:
+    name = type(part).__name__
+    if getattr(part, "n_jobs", None) not in (None, 1) and not isinstance(part, KernelClassifier):
+        return False  # others start processes
+    if name in _TEXT:
+        return is_plain_text(part)
+    return isinstance(part, KernelClassifier) or name in _RUN or not is_fitted(part)
+
+
+def _check_names(model: Any, names: list[str], readers: list[Any]) -> None:
+    """The same everywhere: skrub compares names that differ at a length that grows with the cube of their number."""
+    asked = getattr(model, "columns", names)
+    same = list(asked) == names and all(list(reader.feature_names_in_) == names for reader in readers)
+    if not same or len(set(names)) != len(names):
+        raise ModelFileError(f"{type(model).__name__}: its parts are of other columns.")
+    if any(reader.module_name_ != "pandas" for reader in readers):
+        raise ModelFileError(f"{type(model).__name__}: it is of frames of another library than pandas.")
+
+
+def _empty_row(kinds: Any, names: list[str]) -> Any:
+    numbers = {*kinds.numbers_, *kinds.truths_}
+    nothing = np.array([None], dtype=object)
+    return import_module("pandas").DataFrame({name: [np.nan] if name in numbers else nothing for name in names})

@@ -1,0 +1,223 @@
+"""One row through a loaded model, so that what does not fit together shows when it is loaded.
+
+The row costs no more than reading the model did: it is narrow or as wide as the centres, starts no process, runs no
+pattern of the file and goes to no device. Where such a row cannot be made, for frames and pictures say, the checks of
+``audit.py`` are all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..basis import Basis
+from ..data.items import Items
+from ..estimators._base import KernelClassifier
+from ..exceptions import ModelFileError
+from ..kernels import ChiSquared, Intersection, Precomputed, Spectrum
+from ..scaling import Scaling
+
+#: Columns of a row that is made up for a pipeline: a wider one may be larger than its file.
+MOST_COLUMNS = 1 << 16
+#: The pattern of scikit-learn's words; another one might search a short text for ever.
+_WORDS = r"(?u)\b\w\w+\b"
+#: Transformers that take any finite numbers of the right width, and make about as many of them.
+_UNDEMANDING = {
+    *(
+        "StandardScaler",
+        "RobustScaler",
+        "MinMaxScaler",
+        "MaxAbsScaler",
+        "Normalizer",
+        "Binarizer",
+        "FunctionTransformer",
+    ),
+    *("QuantileTransformer", "PCA", "TruncatedSVD", "VarianceThreshold", "TfidfTransformer"),
+}
+
+
+# ---------------------------------------------------------------- classifiers
+
+
+def check_scores(clf: KernelClassifier, k: int) -> None:
+    """The scores of one row, and what the link makes of them."""
+    scores = _features(clf) @ clf.coef_ + clf.intercept_
+    if scores.shape != (1, k) or not np.isfinite(scores).all():
+        raise ModelFileError(f"{type(clf).__name__}: it has no finite score for a row in the middle.")
+    decision = clf.link_.decision(scores)
+    proba = None if clf.link == "none" else clf.link_.probabilities(scores)
+    for found in (decision, proba):
+        if found is not None and (found.shape != (1, len(clf.classes_)) or not np.isfinite(found).all()):
+            raise ModelFileError(f"{type(clf).__name__}: its link does not go with its classes.")
+
+
+def _features(clf: KernelClassifier) -> np.ndarray:
+    """Of a row in the middle, (1, b); of no row in particular where rows are items or columns of a kernel matrix."""
+    basis, scaling = clf.basis_, clf.scaling_
+    if isinstance(basis.centers, Items):
+        return _features_of_text(basis)
+    if isinstance(basis.kernel, Precomputed):
+        return np.zeros((1, basis.n_centers))
+    if sparse.issparse(basis.centers):
+        basis, scaling = _narrowed(basis, scaling)
+        row = sparse.csr_array((1, basis.centers.shape[1]))
+    else:
+        row = np.zeros((1, basis.centers.shape[1])) if scaling is None else scaling.center[None, :]
+    return replace(basis, workers=1)(row if scaling is None else scaling(row))
+
+
+def _features_of_text(basis: Basis) -> np.ndarray:
+    """Counts of what centres share with a text are there already; models of sequences would have to be fitted."""
+    kernel: Any = basis.kernel
+    centers: Any = basis.centers
+    known = isinstance(kernel, Spectrum) and ("bags", kernel._lengths, bool(kernel.positions))
+    if known and known in centers.memory.entries:
+        return kernel(["a"], centers)
+    return np.zeros((1, basis.n_centers))
+
+
+def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | None]:
+    """The same without empty columns: there may be many more of these than bytes in the file."""
+    centers: Any = basis.centers
+    used = np.sort(centers.indices)
+    used = used[np.diff(used, prepend=-1) > 0]
+    places = np.searchsorted(used, centers.indices).astype(centers.indices.dtype)
+    shape = centers.shape[0], max(1, len(used))
+    centers = sparse.csr_array((centers.data, places, centers.indptr), shape=shape)
+    if scaling is not None:
+        some = used if len(used) else [0]
+        scaling = Scaling(
+            *(part[some] for part in (scaling.center, scaling.scale, scaling.squashed, scaling.relevance))
+        )
+    return replace(basis, centers=centers), scaling
+
+
+# ---------------------------------------------------------------- pipelines
+
+
+def check_pipeline(pipeline: Any) -> None:
+    """One row from step to step."""
+    steps = [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
+    if not steps or not is_fitted(steps[-1]):
+        return
+    for step in steps:
+        check_is_fitted(step)
+    row = _sample(steps[0]) if all(map(_is_undemanding, steps[1:])) else None
+    if row is not None:
+        through(steps, row)
+
+
+def through(steps: list[Any], row: Any) -> None:
+    """Refuse steps that do not take what the one before makes of a row. A frame has names of columns all the way."""
+    last, has_names = steps[-1], hasattr(row, "columns")
+    for step in steps[: -1 if isinstance(last, KernelClassifier) else None]:
+        step = copy(step)  # some remember that they were used
+        if not has_names:
+            vars(step).pop("feature_names_in_", None)
+            row = np.asarray(row) if hasattr(row, "columns") else row
+        row = step.transform(row)
+    if isinstance(last, KernelClassifier):
+        values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
+        if row.shape != (1, last.n_features_in_) or not np.isfinite(values).all():
+            raise ModelFileError(
+                f"{type(last).__name__} takes {last.n_features_in_} columns; the steps before make others."
+            )
+
+
+def is_fitted(step: Any) -> bool:
+    return any(name.endswith("_") and not name.startswith("_") for name in vars(step))
+
+
+def _is_undemanding(step: Any) -> bool:
+    """Whether a step takes any row, and no more time and memory for it than its own size."""
+    name = type(step).__name__
+    if isinstance(step, KernelClassifier):
+        return not isinstance(getattr(vars(step).get("basis_"), "kernel", None), ChiSquared | Intersection)
+    if name == "PowerTransformer":
+        return step.method == "yeo-johnson"
+    if name == "SimpleImputer":
+        return np.asarray(vars(step).get("statistics_", 0.0)).dtype.kind == "f"
+    if name == "OneHotEncoder":
+        return step.handle_unknown == "ignore"
+    return name in _UNDEMANDING
+
+
+def _sample(step: Any) -> Any:
+    """A row that the first step of a pipeline could have been fitted on; None where none can be made up."""
+    name = type(step).__name__
+    maker = _SAMPLES.get(name)
+    if maker is None and not _is_undemanding(step):
+        return None
+    width = vars(step).get("n_features_in_", 0)
+    if width > MOST_COLUMNS:
+        return None
+    return np.ones((1, width)) if maker is None else maker(step)
+
+
+def _text(step: Any) -> Any:
+    return ["an example"] if is_plain_text(step) else None
+
+
+def is_plain_text(step: Any) -> bool:
+    """Whether a text is taken apart without a pattern of the file's own."""
+    return step.analyzer in ("char", "char_wb") or (step.analyzer == "word" and step.token_pattern == _WORDS)
+
+
+def _first_categories(step: Any) -> Any:
+    row = np.empty((1, len(step.categories_)), dtype=object)
+    row[0] = [known[0] for known in step.categories_]
+    kinds = {known.dtype.kind for known in step.categories_}
+    return None if kinds & set("mM") else row if kinds & set("OUS") else row.astype(np.float64)
+
+
+def _bag(step: Any) -> Any:
+    return [np.ones((1, step.n_features_in_))]
+
+
+def _columns(transformer: Any) -> Any:
+    """A row of columns that are told by number, each as the transformer of that column wants it."""
+    d, n_jobs = transformer.n_features_in_, transformer.n_jobs
+    if n_jobs not in (None, 1) or hasattr(transformer, "feature_names_in_"):
+        return None
+    row, n_taken = np.ones((1, d), dtype=object), 0
+    for _, step, columns in transformer.transformers_:
+        places = _places(columns, d)
+        n_taken += d if places is None else len(places)
+        if places is None or n_taken > MOST_COLUMNS:
+            return None
+        if isinstance(step, BaseEstimator) and len(places):
+            if not _is_undemanding(step) and type(step).__name__ not in ("OneHotEncoder", "OrdinalEncoder"):
+                return None
+            sample = _sample(step)
+            if sample is None:
+                return None
+            row[0, places] = sample[0]
+    return row if any(isinstance(value, str) for value in row[0]) else row.astype(np.float64)
+
+
+def _places(columns: Any, d: int) -> Any:
+    """Numbers of the columns, or None where they are told otherwise."""
+    if isinstance(columns, slice):
+        return range(d)[columns]
+    columns = np.atleast_1d(np.asarray(columns))
+    if columns.dtype.kind == "b" and len(columns) == d:
+        return np.flatnonzero(columns)
+    return columns.astype(np.int64) if columns.dtype.kind in "iu" or not columns.size else None
+
+
+_SAMPLES: dict[str, Callable[[Any], Any]] = {
+    "CountVectorizer": _text,
+    "TfidfVectorizer": _text,
+    "HashingVectorizer": _text,
+    "OneHotEncoder": _first_categories,
+    "OrdinalEncoder": _first_categories,
+    "BagOfFeatures": _bag,
+    "ColumnTransformer": _columns,
+}
