@@ -196,9 +196,9 @@ def rows_of(labels, weight=None, c=3, X=None):
 
 def test_prior_is_half_a_row_away_from_the_ends():
     np.testing.assert_allclose(positive_prior(rows_of(np.array([0, 0, 1]))), [2 / 3, 1 / 3, 0.125])
-    tags = np.array([[1.0, 0.0, np.nan], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    tags = np.array([[1.0, 0.0, np.nan], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
     found = positive_prior(rows_of(tags, np.array([1.0, 2.0, 1.0])))
-    np.testing.assert_allclose(found, [0.9, 0.25, 2 / 3])
+    np.testing.assert_allclose(found, [0.9, 0.25, 0.875])
 
 
 def softmax_problem(n=30, c=3, seed=0):
@@ -349,6 +349,33 @@ class TestTagsFit:
         assert sharpness[1] == pytest.approx(np.exp(2.0)) and offset[1] == 0.0
         np.testing.assert_array_equal(span[:, 1], 0.5)
 
+    def test_scores_and_weights_at_the_ends(self):
+        tag, constant = np.array([[5e3], [-5e3], [0.5]]), np.array([[5e3], [-5e3], [0.5]])
+        fit = TagsFit(tag, constant, np.zeros((3, 1)), np.full((3, 1), 0.125), np.array([0.5]))
+        np.testing.assert_array_equal(fit.q, [[1000 - 499.5, -1000 + 500.5, 0.75]])
+        np.testing.assert_array_equal(fit.g, [[1.0, 0.0, 0.5]])
+        assert fit.total == [0.375]
+        assert TagsFit(tag, constant, tag, 0 * tag, np.array([0.5])).total == [1.0]
+
+    @pytest.mark.parametrize("prior", [0.1, 0.9])
+    def test_span_holds_the_prior(self, prior):
+        tag = np.array([[0.45], [0.5], [0.55]])
+        span = TagsFit(tag, np.ones((3, 1)), np.array([[0.0], [1.0], [1.0]]), np.ones((3, 1)), np.array([prior])).run()[
+            3
+        ]
+        np.testing.assert_allclose(span, [[0.1], [0.9]])
+
+    def test_takes_few_steps(self, monkeypatch):
+        fit, seen = TagsFit(*tags_problem()), []
+        loss = fit.loss
+        monkeypatch.setattr(fit, "loss", lambda x, tags: seen.append(len(tags)) or loss(x, tags))
+        best = fit._minimum()
+        assert len(seen) <= 20 and seen[-1] < 3  # tags that have arrived are left alone
+        monkeypatch.setattr(fit, "most_steps", 2)
+        values = loss(fit._minimum(), np.arange(3))[0]
+        start = loss(np.tile(np.array(TagsFit.start)[:, None], 3), np.arange(3))[0]
+        assert (values < start).all() and (values >= loss(best, np.arange(3))[0]).all()
+
     def test_run_finds_the_minimum(self):
         problem = tags_problem()
         slope, sharpness, offset, span = TagsFit(*problem).run()
@@ -404,16 +431,17 @@ class TestBoundedStep:
     def test_parameters_at_a_bound_stay(self, side):
         gradient, x = np.array([[1.0], [-2.0], [0.5], [3.0]]), np.zeros((4, 1))
         x[1] = self.bounds[side, 1, 0]
-        gradient[1] = 2.0 if side == 0 else -2.0
+        gradient[1] = 0.5 if side == 0 else -0.5
         step = links._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
         free = [0, 2, 3]
         assert step[1] == 0.0
         np.testing.assert_allclose(
             step[free], -np.linalg.solve(self.H[np.ix_(free, free)], gradient[free, 0]), rtol=1e-9
         )
-        gradient[1] *= -1  # away from the bound
-        step = links._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
-        np.testing.assert_allclose(step, -np.linalg.solve(self.H, gradient[:, 0]), rtol=1e-9)
+        for factor in (-1.0, 0.0):  # away from the bound, or nowhere
+            gradient[1] *= factor
+            step = links._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
+            np.testing.assert_allclose(step, -np.linalg.solve(self.H, gradient[:, 0]), rtol=1e-9)
 
     def test_no_curvature_at_all(self):
         step = links._bounded_step(

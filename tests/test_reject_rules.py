@@ -258,6 +258,9 @@ class TestCalibration:
                 seen.append((len(X), None if sample_weight is None else sample_weight.tolist()))
                 return super().fit(X, y, sample_weight)
 
+        RejectOption(Spy(), threshold=0.5).fit(X, y)
+        assert seen == [(20, None)] + [(16, None)] * 5
+        seen.clear()
         RejectOption(Spy(), threshold=0.5, cv=4).fit(X, y)
         assert seen == [(20, None)] + [(15, None)] * 4
         seen.clear()
