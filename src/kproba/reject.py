@@ -294,7 +294,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The number of the class that each row would get, and how sure that is."""
         if np.ndim(self.cost) == 0:
             return proba.argmax(axis=1), proba.max(axis=1)
-        expected = np.asarray(proba, dtype=np.float64) @ np.asarray(self.cost, dtype=np.float64)
+        expected = proba @ np.asarray(self.cost, dtype=np.float64)
         return expected[:, :-1].argmin(axis=1), expected[:, -1] - expected[:, :-1].min(axis=1)
 
     def _check_parameters(self) -> None:
@@ -462,8 +462,7 @@ def _label_of_rejection(label, classes: np.ndarray):
     """The user's label, or one that suits the classes."""
     if label is None:
         is_number = classes.dtype.kind in "iufb"
-        label = min(-1, int(np.floor(classes.min())) - 1) if is_number and classes.min() < 0 else -1
-        label = label if is_number else "reject"
+        label = min(-1, int(np.floor(classes.min())) - 1) if is_number else "reject"
     if any(label == each for each in classes.tolist()):
         raise ValueError(f"reject_label: {label!r} is one of the classes {classes.tolist()}; name another one.")
     return label
