@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-
 
-.PHONY: help demo test thorough numerical check torch fuzz browser docs format bench experiments tables wheel clean
+.PHONY: help demo test thorough numerical check torch fuzz browser mutation docs format bench experiments tables wheel clean
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
 
@@ -38,6 +38,9 @@ browser: $(STAMP)test ## install Chromium if need be, and run the tests of the r
 	scripts/install_chromium.sh
 	$(BIN)/python -m pytest tests/test_report_browser.py
 
+mutation: $(STAMP)mutation ## change the numerical core in thousands of small ways, and count how many the unit tests notice
+	$(BIN)/python scripts/mutation.py $(MODULES)
+
 docs: $(STAMP)docs ## the documentation site into out/docs; every example of the gallery is run, with GALLERY=0 none
 	$(BIN)/python -m sphinx -b html -W --keep-going -D plot_gallery=$(or $(GALLERY),1) docs out/docs
 
@@ -59,4 +62,4 @@ wheel: $(STAMP)dev ## build the wheel and show what is in it
 	$(BIN)/python -m zipfile -l dist/*.whl
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) build dist out docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist out mutants docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache

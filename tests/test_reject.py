@@ -190,8 +190,9 @@ def test_max_error_keeps_less_the_less_is_allowed(toy):
 
 
 def test_nothing_kept_warns_and_rejects(toy):
-    with pytest.warns(NothingKeptWarning, match="takes 299 calibration rows, and there are 200"):
+    with pytest.warns(NothingKeptWarning, match="takes 299 calibration rows, and there are 200") as caught:
         model = RejectOption(quick(), max_error=0.01).fit(toy.X[:200], toy.y[:200])
+    assert caught[0].filename == __file__
     assert model.coverage_ == 0 and model.threshold_ == np.inf and model.error_bound_ == 1
     assert (model.predict(toy.X) == -1).all()
     with pytest.warns(NothingKeptWarning, match="lowest bound"):

@@ -367,12 +367,9 @@ class LeastSquares:
 
         Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``.
         """
-        ((_, groups),) = self.systems
-        moves: dict[int, np.ndarray] = {}
-        for group, factor in zip(groups, factors[0]):
-            moved = factor.solve(phi.T.astype(np.float64)).T
-            moves |= {int(column): moved for column in group.columns}
-        return lambda column: coef[:, column] - moves[column] * pull[:, [column]]
+        ((factor,),) = factors  # classes that share centres and have no similarity: one system
+        moved = factor.solve(phi.T.astype(np.float64)).T
+        return lambda column: coef[:, column] - moved * pull[:, [column]]
 
     def _rounded_scores(self, phi, without: Callable[[int], np.ndarray]) -> np.ndarray:
         """Scores of rows by the rounded coefficients of the models without them.

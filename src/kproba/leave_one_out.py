@@ -10,13 +10,12 @@ accelerated steps from the closed form reach it: then the scores are those of n 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from .losses import Multinomial, Tags
-from .solvers.cholesky import CholeskyFactor, factor
+from .solvers.cholesky import factor
 
 #: Operations that one step towards the refits may take; beyond, the closed form has to do.
 STEP_FLOPS = 2e9
@@ -27,12 +26,15 @@ ARRIVED = 1e-3
 
 
 def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_FLOPS) -> np.ndarray:
-    """Scores of some rows by the models without them: to the refits if a step takes no more than ``step_flops``."""
+    """Scores of some rows by the models without them: to the refits if a step takes no more than ``step_flops``.
+
+    All classes share the centres: where they have their own, a row takes one along, and only refits will do.
+    """
     if isinstance(objective.loss, Tags):
         return np.column_stack([_of_tag(objective, point, rows, t, step_flops) for t in range(point.U.shape[1])])
     loss, scores = Multinomial(point.P.shape[1]), objective.loss.scores(point.U)
     k, n = loss.n_columns, len(scores)
-    halves = [_half_features(objective, j, p) for j, p in enumerate(_weights(objective, point).T)]
+    halves = [_half_features(objective, p) for p in _weights(objective, point).T]
     at, several = Solved(loss, loss.columns(scores), point.P, objective.design.rows), len(halves) > 1
     if 2.0 * (n * k) ** 2 * n <= step_flops:
         influence = _influence_of_classes(halves, point.P, at.weight) if several else _influence_of_one(halves[0])
@@ -45,7 +47,7 @@ def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_F
 
 def _weights(objective, point) -> np.ndarray:
     """What weighs the rows in the system of every class: p of each, or for two classes the one curvature."""
-    if objective.own is None and point.P.shape[1] == 2:
+    if point.P.shape[1] == 2:
         return objective.loss.mean_curvature(point.P)[:, None]
     return point.P
 
@@ -53,7 +55,7 @@ def _weights(objective, point) -> np.ndarray:
 def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> np.ndarray:
     """A tag is a two-class problem that knows nothing of the others."""
     loss, P, design = Tags(1), point.P[:, [tag]], objective.design
-    half = _half_features(objective, tag, loss.mean_curvature(P))
+    half = _half_features(objective, loss.mean_curvature(P))
     at = Solved(loss, point.U[:, [tag]], P, design.rows, design.rows.labels[:, [tag]])
     n = len(P)
     if 2.0 * n**3 <= step_flops:
@@ -124,21 +126,11 @@ def _accelerated(seen: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     return image - np.einsum("amji,ia->mji", images, share)
 
 
-def _half_features(objective, j: int, p: np.ndarray) -> np.ndarray:
-    """L⁻¹φ of all rows (b, n), where LLᵀ = Σ wpφφᵀ + ρK of the centres that column j has."""
+def _half_features(objective, p: np.ndarray) -> np.ndarray:
+    """L⁻¹φ of all rows (b, n), where LLᵀ = Σ wpφφᵀ + ρK."""
     design = objective.design
-    found, own = _factor(objective, j, np.maximum(p, 1e-12) * design.rows.weight)
-    phi = design.some(slice(None))[:, own]
-    return linalg.solve_triangular(found.lower, phi.T, lower=True, check_finite=False)
-
-
-def _factor(objective, j: int, weight: np.ndarray) -> tuple[CholeskyFactor, Any]:
-    """The factor of Σ wφφᵀ + ρK over the centres that column j has, and which these are."""
-    H, K = objective.design.gram(weight), objective.gram
-    if objective.own is None:
-        return factor(H, K, objective.rho), slice(None)
-    own = objective.own[j]
-    return factor(H[np.ix_(own, own)], K[np.ix_(own, own)], objective.rho), own
+    lower = factor(design.gram(np.maximum(p, 1e-12) * design.rows.weight), objective.gram, objective.rho).lower
+    return linalg.solve_triangular(lower, design.some(slice(None)).T, lower=True, check_finite=False)
 
 
 def _spread_of_one(half: np.ndarray, rows: np.ndarray) -> np.ndarray:

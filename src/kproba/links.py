@@ -354,7 +354,8 @@ class TagsFit:
         # a row a tag: sums go along memory
         tag, constant, labels, weight = (np.ascontiguousarray(part.T) for part in (tag, constant, labels, weight))
         tag, constant = (np.clip(part, -1e3, 1e3) for part in (tag, constant))
-        self.prior, self.total = prior, np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
+        total = weight.sum(axis=1)
+        self.prior, self.total = prior, np.where(total > 0, total, 1.0)  # the penalties alone hold a tag of no rows
         self.g = np.clip(constant, 0.0, 1.0)
         self.q = tag + (1.0 - constant) * prior[:, None]
         drawn = (1.0 / (self.total + 1.0))[:, None]

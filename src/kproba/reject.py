@@ -49,8 +49,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     depends on the number of rows alone, ranks are tested one after the other at level 1 − ``confidence`` until one
     fails: fixed-sequence testing, which needs no correction for the number of tests (Angelopoulos et al., 2021, *Learn
     then test*). It is exact for rows that the classifier has not seen (``FrozenEstimator``), if the error among the
-    rows kept does not fall as the threshold falls. Leave-one-out probabilities are not independent of each other, so
-    that there the promise is approximate; ``docs/reject.md`` has the proof and measures both.
+    rows kept does not fall as the threshold falls. Leave-one-out probabilities are not independent of each other, and
+    they chose the parameters, so that there the promise is approximate; ``docs/reject.md`` has the proof and measures
+    both.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for numbers, or one below the smallest class if that is negative. It must not be a class.
     calibration : {"auto", "loo", "cv"}, default="auto"
         Where the probabilities of rows that the model has not seen come from: ``loo_proba_`` of the fitted estimator,
-        or ``cross_val_predict``, which refits it. ``"auto"`` takes the first where the estimator has it.
+        which chose its parameters and flatters a little, or ``cross_val_predict``, which refits it. ``"auto"`` takes
+        the first where the estimator has it.
     cv : int or splitter, default=5
         Folds of ``calibration="cv"``.
 
@@ -293,7 +295,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The number of the class that each row would get, and how sure that is."""
         if np.ndim(self.cost) == 0:
             return proba.argmax(axis=1), proba.max(axis=1)
-        expected = np.asarray(proba, dtype=np.float64) @ np.asarray(self.cost, dtype=np.float64)
+        expected = proba @ np.asarray(self.cost, dtype=np.float64)
         return expected[:, :-1].argmin(axis=1), expected[:, -1] - expected[:, :-1].min(axis=1)
 
     def _check_parameters(self) -> None:
@@ -461,8 +463,7 @@ def _label_of_rejection(label, classes: np.ndarray):
     """The user's label, or one that suits the classes."""
     if label is None:
         is_number = classes.dtype.kind in "iufb"
-        label = min(-1, int(np.floor(classes.min())) - 1) if is_number and classes.min() < 0 else -1
-        label = label if is_number else "reject"
+        label = min(-1, int(np.floor(classes.min())) - 1) if is_number else "reject"
     if any(label == each for each in classes.tolist()):
         raise ValueError(f"reject_label: {label!r} is one of the classes {classes.tolist()}; name another one.")
     return label

@@ -187,7 +187,7 @@ class Rows:
         numbers = distinct(self.keys)[1]
         for part in (labels, self.unit):
             codes = np.unique(part, return_inverse=True)[1].ravel()
-            numbers = distinct(numbers * (int(codes.max(initial=0)) + 1) + codes)[1]
+            numbers = distinct(numbers * (int(codes.max()) + 1) + codes)[1]
         return numbers
 
     def replace_inputs(self, X) -> Rows:
