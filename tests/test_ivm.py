@@ -473,7 +473,9 @@ class TestEstimator:
     def test_noise_does_not_grow_the_model(self):
         """Hope for many points together is for what tuning rows confirm."""
         rng = np.random.default_rng(0)
-        model = ImportVectorMachine(random_state=0, kernel="gaussian").fit(rng.normal(size=(200, 4)), np.arange(200) % 2)
+        model = ImportVectorMachine(random_state=0, kernel="gaussian").fit(
+            rng.normal(size=(200, 4)), np.arange(200) % 2
+        )
         assert len(model.import_indices_) < 10
 
     @pytest.mark.parametrize("search", SEARCHES)
