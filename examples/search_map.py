@@ -64,8 +64,8 @@ print(f"one fit {1000 * seconds_once:.0f} ms, {n} refits {1000 * seconds_refits:
 # %%
 # Does it choose what is good on new rows?
 # ----------------------------------------
-# A grid of widths and ridges, each fitted on the training rows. ``loo_proba_`` foretells the log-loss, the test rows
-# tell it.
+# A grid of widths and ridges, each fitted on the training rows. ``loo_proba_`` foretells the order of their log-losses.
+# How good the winner is only the test rows tell: the smallest of many numbers is an optimistic one.
 
 widths, ridges = np.geomspace(0.7, 20, 9), np.geomspace(1e-6, 1, 9)
 foretold, told = np.empty((2, len(widths), len(ridges)))

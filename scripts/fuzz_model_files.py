@@ -356,11 +356,13 @@ def rows_for(model) -> Any:
 
 
 def _known_categories(transformer, rows) -> np.ndarray:
-    """The rows with the first and the last category in the columns that are encoded."""
+    """The rows with the first and the last category in the columns that are encoded, and text where that is filled."""
     rows = rows.astype(object)
     for _, step, columns in transformer.transformers_:
         for column, known in zip(columns, getattr(step, "categories_", ())):
             rows[0, column], rows[1, column] = known[0], known[-1]
+        for column, known in zip(columns, getattr(step, "statistics_", ())):
+            rows[:, column] = known if isinstance(known, str) else rows[:, column]
     return rows if any(isinstance(value, str) for value in rows.flat) else rows.astype(float)
 
 

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scripts"))
-from fuzz_model_files import corpus, mutated, npy, packed, predicts, raw_zip, unpacked
+from fuzz_model_files import FAST, corpus, mutated, npy, packed, predicts, raw_zip, unpacked
 
 import kproba
 from kproba import LSPC, BagOfFeatures, ModelFileError
@@ -313,9 +313,10 @@ def main():
     repr(LSPC())  # scikit-learn imports what shows parameters in messages when it is first needed
     first = originals["standardised"]
     made = list(hand_made(first, unpacked(first)))
-    rng, fuzzed = random.Random(0), []
+    rng, fuzzed, small = random.Random(0), [], [data for data in originals.values() if len(data) < FAST]
     for number in range(FUZZED):
-        mutation, data = mutated(rng, list(originals.values())[number % len(originals)])
+        some = list(originals.values()) if number % 10 == 0 else small
+        mutation, data = mutated(rng, some[number % len(some)])
         fuzzed.append((f"{mutation} {number}", data, True))
     for module in ("pandas", "polars", "skrub", "skrub.selectors._selectors", "fnmatch", "sklearn.impute"):
         with contextlib.suppress(ImportError):

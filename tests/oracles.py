@@ -405,10 +405,10 @@ def robust_scaling(X, weight, X_new):
 
 def standard_scaling(X, weight, X_new):
     """Mean zero and variance one, in long doubles; a constant column becomes zero."""
-    share = (weight / weight.sum()).astype(np.longdouble)
-    mean = share @ X.astype(np.longdouble)
+    share, constant = (weight / weight.sum()).astype(np.longdouble), (X[:1] == X).all(axis=0)
+    mean = np.where(constant, X[0], share @ X.astype(np.longdouble))
     deviation = np.sqrt(share @ np.square(X - mean))
-    return ((X_new - mean) / np.where((X[:1] == X).all(axis=0), 1.0, deviation)).astype(float)
+    return ((X_new - mean) / np.where(constant, 1.0, deviation)).astype(float)
 
 
 def weighted_klr_objective(F, targets, weight, theta, K, ridge):

@@ -101,16 +101,16 @@ class TestScaling:
 
 
 class TestWeightsAndWidths:
-    @pytest.mark.parametrize("weight", [1e308, 1e51, 1e-51, 5e-324])
+    @pytest.mark.parametrize("weight", [1e308, 1e16, 1e-16, 5e-324])
     @pytest.mark.parametrize("classifier", ALL)
     def test_weights_whose_sums_are_no_numbers(self, classifier, weight):
         X, y = two_clouds(20)
-        with pytest.raises(ValueError, match=r"sample_weight has the value .* between 1e-50 and 1e\+50"):
-            classifier().fit(X, y, np.r_[weight, np.ones(19)])
-        with pytest.raises(ValueError, match=r"class_weight\[0\] = .* between 1e-50 and 1e\+50"):
+        with pytest.raises(ValueError, match=r"sample_weight has the largest value .* between 1e-15 and 1e\+15"):
+            classifier().fit(X, y, np.full(20, weight))
+        with pytest.raises(ValueError, match=r"class_weight\[0\] = .* between 1e-15 and 1e\+15"):
             classifier(class_weight={0: weight}).fit(X, y)
 
-    @pytest.mark.parametrize("weight", [1e-40, 1e40])
+    @pytest.mark.parametrize("weight", [1e-300, 1e-12, 1e14])
     @pytest.mark.parametrize("classifier", ALL)
     def test_weights_of_any_size_that_is_allowed(self, classifier, weight):
         X, y = two_clouds(40)
@@ -121,7 +121,7 @@ class TestWeightsAndWidths:
 
     def test_weights_of_sources(self):
         X, y = two_clouds(20)
-        with pytest.raises(ValueError, match=r"the weight 1e\+60 in row 3 .* between 1e-50 and 1e\+50"):
+        with pytest.raises(ValueError, match=r"the weight 1e\+60 in row 3 .* between 1e-15 and 1e\+15"):
             LSPC().fit(ArraySource(X, y, np.r_[1.0, 1.0, 1.0, 1e60, np.ones(16)]))
 
     @pytest.mark.parametrize("width", [1e-300, 1e300, 0.0, -1.0, np.inf, np.nan])

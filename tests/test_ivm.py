@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -452,6 +452,54 @@ class TestEstimator:
         np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-8)
         np.testing.assert_allclose(weighted.loo_proba_[shuffled], copied.loo_proba_, atol=1e-8)
         np.testing.assert_array_equal(weighted.centers_, copied.centers_)
+
+    @pytest.mark.parametrize("d", [2, 3, 4])
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_parity(self, search, d):
+        """No single row tells anything about it, so that a greedy search would end with its first point."""
+        corners = np.array(list(product([0.0, 1.0], repeat=d)))
+        X, y = np.repeat(corners, 10, axis=0), np.repeat(corners.sum(axis=1) % 2, 10).astype(int)
+        model = ImportVectorMachine(random_state=0, search=search, kernel="gaussian").fit(X, y)
+        assert model.score(X, y) == 1.0
+        assert log_loss(y, model.loo_proba_) < 0.1
+
+    def test_parity_of_rows_at_random(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 2, (150, 4)).astype(float)
+        y = (X.sum(axis=1) % 2).astype(int) ^ (rng.random(150) < 0.05)
+        model = ImportVectorMachine(random_state=0, kernel="gaussian").fit(X, y)
+        assert model.score(X, y) > 0.9
+
+    def test_noise_does_not_grow_the_model(self):
+        """Hope for many points together is for what tuning rows confirm."""
+        rng = np.random.default_rng(0)
+        model = ImportVectorMachine(random_state=0, kernel="gaussian").fit(
+            rng.normal(size=(200, 4)), np.arange(200) % 2
+        )
+        assert len(model.import_indices_) < 10
+
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_a_class_that_shares_all_its_rows(self, search):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(20, 2))
+        X, y = np.vstack([X, X[:5]]), np.append(np.arange(20) % 2, np.full(5, 2))
+        proba = ImportVectorMachine(random_state=0, search=search).fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(proba[:5], proba[20:])
+        assert np.isfinite(proba).all() and proba[:5, 2].mean() > proba[5:20, 2].mean()
+
+    def test_weights_of_many_sizes(self):
+        X, y, _ = problem(n=30, c=3)
+        weight = 10.0 ** np.random.default_rng(0).uniform(-30, 30, 30)
+        proba = ImportVectorMachine(random_state=0).fit(X, y, weight).predict_proba(X)
+        assert np.isfinite(proba).all()
+
+    def test_a_kernel_of_many_sizes_is_symmetric_all_the_same(self):
+        X, y, _ = problem(n=30)
+        X[0] *= 1e8
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = ImportVectorMachine(kernel="polynomial", scaling=None, random_state=0).fit(X, y)
+        assert np.isfinite(model.predict_proba(X)).all()
 
     def test_class_weight(self):
         X, y, _ = problem(n=80)

@@ -466,6 +466,35 @@ def test_tables_that_do_not_go_together(file):
         assert costs(made.write()) != ""
 
 
+def test_text_that_is_filled(file):
+    rows = np.array([["a", "b"], [None, "c"], ["a", None]] * 4, dtype=object)
+    steps = SimpleImputer(missing_values=None, strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(*steps, LSPC(**GIVEN)).fit(rows, np.arange(12) % 2)
+    assert (kproba.load(file(model).path).predict_proba(rows) == model.predict_proba(rows)).all()
+
+
+@pytest.mark.filterwarnings("ignore::kproba.exceptions.KprobaWarning")
+@pytest.mark.parametrize(
+    ("part", "attribute", "value"),
+    [
+        *(("Spec", "n_states", 1), ("Spec", "prior_variance", 2.0), ("Comparisons", "own", None)),
+        *(("Sequences", "_frames", 1e200), ("Scaling", "scale", 1e-300), ("Models", "covariance", 1e-300)),
+        *(("Models", "covariance", -1.0), ("Models", "start", -1.0), ("Models", "transition", 0.0)),
+    ],
+)
+def test_models_of_sequences(part, attribute, value, file):
+    pytest.importorskip("hmmlearn")
+    rng = np.random.default_rng(0)
+    items = [rng.normal(0.4 * (i % 2), 1.0, (6, 2)) for i in range(8)]
+    made = file(LSPC(kernel=kproba.HiddenMarkovKernel(n_states=2), width=10.0, ridge=1e-3).fit(items, [0, 1] * 4))
+    found = made.state(part)[attribute]
+    if isinstance(found, dict) and value is not None:
+        made.array(found, lambda a: np.full_like(a, value))
+    else:
+        made.state(part)[attribute] = value
+    assert costs(made.write()) != ""
+
+
 def test_a_step_less(file):
     made = file(make_pipeline(StandardScaler(), PCA(2), LSPC(**GIVEN)).fit(X, Y))
     steps = made.nodes[made.state("Pipeline")["steps"]["ref"]]["values"]

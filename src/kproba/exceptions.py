@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sklearn.exceptions
+
 
 class KprobaWarning(UserWarning):
     """Parent of every warning of this package."""
@@ -15,8 +17,11 @@ class ConditionWarning(KprobaWarning):
     """A linear system was singular or nearly so; the message says what was done about it."""
 
 
-class ConvergenceWarning(KprobaWarning):
-    """A fit ended before it had converged; the message says how far it came and what to do."""
+class ConvergenceWarning(KprobaWarning, sklearn.exceptions.ConvergenceWarning):
+    """A fit ended before it had converged; the message says how far it came and what to do.
+
+    A filter for scikit-learn's warning of this name works for it too.
+    """
 
 
 class DegenerateModelWarning(KprobaWarning):

@@ -49,8 +49,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     depends on the number of rows alone, ranks are tested one after the other at level 1 − ``confidence`` until one
     fails: fixed-sequence testing, which needs no correction for the number of tests (Angelopoulos et al., 2021, *Learn
     then test*). It is exact for rows that the classifier has not seen (``FrozenEstimator``), if the error among the
-    rows kept does not fall as the threshold falls. Leave-one-out probabilities are not independent of each other, so
-    that there the promise is approximate; ``docs/reject.md`` has the proof and measures both.
+    rows kept does not fall as the threshold falls. Leave-one-out probabilities are not independent of each other, and
+    they chose the parameters, so that there the promise is approximate; ``docs/reject.md`` has the proof and measures
+    both.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for numbers, or one below the smallest class if that is negative. It must not be a class.
     calibration : {"auto", "loo", "cv"}, default="auto"
         Where the probabilities of rows that the model has not seen come from: ``loo_proba_`` of the fitted estimator,
-        or ``cross_val_predict``, which refits it. ``"auto"`` takes the first where the estimator has it.
+        which chose its parameters and flatters a little, or ``cross_val_predict``, which refits it. ``"auto"`` takes
+        the first where the estimator has it.
     cv : int or splitter, default=5
         Folds of ``calibration="cv"``.
 

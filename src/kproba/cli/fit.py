@@ -215,5 +215,6 @@ def _summary(args, facts: dict) -> str:
     ]
     if "leave_one_out" in facts:
         found = facts["leave_one_out"]
-        lines.append(f"leave-one-out: error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}")
+        told = f"error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}"
+        lines.append(f"leave-one-out: {told} (optimistic: it chose the model)")
     return "\n".join([*lines, f"wrote {model} ({facts['bytes'] / 1024:,.0f} kB)"])

@@ -12,7 +12,9 @@ from sklearn.utils.validation import column_or_1d
 from ..wording import did_you_mean
 
 #: Weights beyond these have sums, squares or quotients that are no numbers.
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
+#: Rows with less than this share of the largest weight are lost in every sum: they count as rows of weight zero.
+LOST_SHARE = 1e-15
 
 
 def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
@@ -169,13 +171,13 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
         raise ValueError(f"sample_weight has negative values (smallest: {weight.min():g}); weights must be at least 0.")
     if not (weight > 0).any():
         raise ValueError("sample_weight is zero for every row; at least one weight must be positive.")
-    odd = (weight > LARGEST_WEIGHT) | ((weight > 0) & (weight < SMALLEST_WEIGHT))
-    if odd.any():
+    largest = float(weight.max())
+    if not SMALLEST_WEIGHT <= largest <= LARGEST_WEIGHT:
         raise ValueError(
-            f"sample_weight has the value {weight[odd][0]:g}; weights must be 0 or between {SMALLEST_WEIGHT:g} and "
-            f"{LARGEST_WEIGHT:g}, beyond which their sums and products overflow or vanish."
+            f"sample_weight has the largest value {largest:g}; it must be between {SMALLEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g}, for a weight counts copies of a row: rescale the weights."
         )
-    return weight
+    return np.where(weight < LOST_SHARE * largest, 0.0, weight)
 
 
 def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:

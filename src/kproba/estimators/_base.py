@@ -252,7 +252,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
-        basis = DeviceBasis.of(self.basis_, device).for_scores(self.coef_)
+        basis = DeviceBasis.of(self._basis_here, device).for_scores(self.coef_)
         X = basis.sent(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_

@@ -107,7 +107,9 @@ class LSPC(SearchedClassifier):
     centers_ : array (b, d), or column numbers for a precomputed kernel.
     coef_ : array (b, n_classes); multi-label models have a last column for the constant one, or where tags are missing
         one for every group of tags that the same rows have. Where parameters are rounded, one for every tag.
-    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row. They
+        chose the parameters, so they are optimistic, particularly below about a thousand rows; to judge the model, hold
+        rows out or use ``cross_val_predict``.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.

@@ -33,7 +33,7 @@ WIDTHS = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
 #: Widths are compared on at most so many distinct rows, with all the centres.
 SEARCH_ROWS = 5000
 #: With at least so many distinct rows to the centre, every class gets its own clusters: then a row has next to no
-#: influence on where the centres of its class lie, and held-out outputs stay honest.
+#: influence on where the centres of its class lie, and held-out outputs do not flatter narrow kernels.
 CLASS_ROWS = 40
 LINKS = ("auto", "softmax", "clip", "none")
 MEANS = ("k-means", "class-k-means")

@@ -26,7 +26,7 @@ from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
-from ..kernels import FromCallable, Kernel, Precomputed, as_kernels
+from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Precomputed, as_kernels
 from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
 from ..kernels.mended import Mended
@@ -163,6 +163,18 @@ def _check_reading(clf) -> None:
     same = type(asked) is type(fitted) if clf._on_items else type(asked).read is Kernel.read
     _need(same, clf, "its kernel is for other rows than those of its centres")
     _need(clf._is_precomputed == isinstance(fitted, Precomputed), clf, "its kernel is for other rows")
+    if isinstance(fitted, HiddenMarkovKernel):
+        _check_fitted_models(clf.basis_.centers, fitted)
+        if isinstance(clf.basis_.kernel, Mended):
+            _check_fitted_models(clf.basis_.kernel.landmarks, fitted)
+
+
+def _check_fitted_models(items: Sequences, kernel: HiddenMarkovKernel) -> None:
+    """Sequences that were compared have models, and these are not fitted anew for a prediction."""
+    known = items.memory.entries.get(kernel._spec)
+    there = isinstance(known, Comparisons) and known.spec == kernel._spec and np.isfinite(known.own).all()
+    _need(there, items, "its models are of another kernel")
+    _need(items.lengths.min() >= max(2, kernel.n_states), items, "its sequences are shorter than their models")
 
 
 def _n_scores(clf, c: int) -> int:
@@ -211,6 +223,8 @@ def _check_columns(clf) -> None:
             return
         _need(centers.n_coefficients == d, clf, f"its centres have not {d} coefficients a frame")
         _need(scaling is None or len(scaling.center) == d, clf, f"scaling_ is not of {d} coefficients")
+        _need(scaling is None or _is_moderate(scaling.center / scaling.scale, 1), clf, "its frames are scaled too far")
+        _need(scaling is None or _is_moderate(1.0 / scaling.scale, 1), clf, "its frames are scaled too far")
         return
     _need(_is_count(d, 1) and not clf._on_items, clf, "n_features_in_ is no number of columns")
     if isinstance(clf.basis_.kernel, Precomputed):
@@ -300,7 +314,7 @@ def _check_calibrated_tags(link: CalibratedTags) -> None:
 def _check_items(items: Items) -> None:
     _need(isinstance(items.memory, Memory), items, "it has no memory")
     if isinstance(items, Sequences):
-        _need(_is_numbers(items._frames, 2, "f") and _is_numbers(items._ends, 1, "iu"), items, "it has no frames")
+        _need(_is_moderate(items._frames, 2) and _is_numbers(items._ends, 1, "iu"), items, "it has no frames")
         _need(items._frames.dtype == np.float64 and len(items._ends) > 0, items, "it has no frames")
         grows = (np.diff(items._ends, prepend=0) > 0).all()
         _need(grows and items._ends[-1] == len(items._frames), items, "the lengths do not go with the frames")
@@ -337,7 +351,7 @@ def _check_models(models: Models) -> None:
     shapes = [part.shape for part in (models.start, models.transition)]
     _need(shapes == [(m, s), (m, s, s)] and s > 0, models, "its states do not go together")
     _need(models.covariance.shape in ((m, s, d), (m, s, d, d)), models, "its covariances have another shape")
-    _need(all(np.isfinite(part).all() for part in models.parts), models, "it has NaN or infinity")
+    _need(all((np.abs(part) < LARGEST).all() for part in models.parts), models, "it has NaN, infinity, or nearly so")
     chances = (models.start, models.transition)
     _need(all((part >= 0).all() and (part.sum(axis=-1) > 0).all() for part in chances), models, "odd probabilities")
     _need(_are_covariances(models.covariance), models, "its covariances are not positive definite")
@@ -347,7 +361,7 @@ def _are_covariances(found: np.ndarray) -> bool:
     """Diagonals alone where matrices are large: eigenvalues would take longer than the file is long."""
     if found.ndim == 4 and found.shape[-1] > LARGE_COVARIANCE:
         found = np.diagonal(found, axis1=2, axis2=3)
-    return bool(((found if found.ndim == 3 else np.linalg.eigvalsh(found)) > 0).all())
+    return bool(((found if found.ndim == 3 else np.linalg.eigvalsh(found)) > 1.0 / LARGEST).all())
 
 
 def _check_comparisons(known: Comparisons) -> None:

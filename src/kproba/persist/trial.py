@@ -177,6 +177,11 @@ def _first_categories(step: Any) -> Any:
     return None if kinds & set("mM") else row if kinds & set("OUS") else row.astype(np.float64)
 
 
+def _statistics(step: Any) -> Any:
+    found = step.statistics_
+    return np.ones((1, len(found))) if found.dtype.kind == "f" else found.astype(object)[None, :]
+
+
 def _bag(step: Any) -> Any:
     return [np.ones((1, step.n_features_in_))]
 
@@ -193,7 +198,7 @@ def _columns(transformer: Any) -> Any:
         if places is None or n_taken > MOST_COLUMNS:
             return None
         if isinstance(step, BaseEstimator) and len(places):
-            if not _is_undemanding(step) and type(step).__name__ not in ("OneHotEncoder", "OrdinalEncoder"):
+            if not _is_undemanding(step) and type(step).__name__ not in _OF_COLUMNS:
                 return None
             sample = _sample(step)
             if sample is None:
@@ -212,12 +217,15 @@ def _places(columns: Any, d: int) -> Any:
     return columns.astype(np.int64) if columns.dtype.kind in "iu" or not columns.size else None
 
 
+#: Those that tell from themselves what they take, and may stand in a ColumnTransformer.
+_OF_COLUMNS = {"OneHotEncoder", "OrdinalEncoder", "SimpleImputer"}
 _SAMPLES: dict[str, Callable[[Any], Any]] = {
     "CountVectorizer": _text,
     "TfidfVectorizer": _text,
     "HashingVectorizer": _text,
     "OneHotEncoder": _first_categories,
     "OrdinalEncoder": _first_categories,
+    "SimpleImputer": _statistics,
     "BagOfFeatures": _bag,
     "ColumnTransformer": _columns,
 }

@@ -33,7 +33,8 @@ def write_report(
     path : str or Path, default="report.html"
         The file is there when it is complete, and not before.
     on : {"held-out", "leave-one-out", "training"}, default="held-out"
-        ``"leave-one-out"`` judges by ``loo_proba_``, what the model says of each training row without that row.
+        ``"leave-one-out"`` judges by ``loo_proba_``, what the model says of each training row without that row; it
+        chose the parameters, so it is optimistic.
         ``"training"`` is for rows that the model was fitted on where there is no such thing; the page then says that
         its figures are not about new rows.
     X_train, y_train : the training rows, optional

@@ -65,7 +65,9 @@ def conjugate_gradients(
     residual = -factor.half_transposed(gradient)
     step, along = np.zeros_like(residual), residual.copy()
     norm = first = float(np.vdot(residual, residual))
-    if not first > 0.0:
+    # to first order this is the decrement; what rounding leaves of it may lie where the Hessian is zero (a constant
+    # that all classes share), and no product makes it smaller
+    if not first > (np.finfo(float).eps * abs(point.value) if share is None else 0.0):
         return np.zeros_like(gradient), 0, 0.0
     if share is None:
         near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
