@@ -21,7 +21,7 @@ from kproba.all_rows import AllRows
 from . import many_rows, results
 
 ROWS, CENTERS, WORKERS = 5_000_000, 500, 2
-QUICK_ROWS, QUICK_CENTERS = 120_000, 50
+QUICK_ROWS, QUICK_CENTERS = 60_000, 20
 NOTE = (
     "The same rows in float64, in partitions of 50,000: on the cluster they are made by workers and kept there, one "
     "process has them as an array in memory, so that neither reads. Each worker has one thread, the one process as "
