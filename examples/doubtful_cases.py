@@ -3,8 +3,8 @@ Doubtful cases go to somebody else
 ==================================
 
 A classifier that reads digits need not read all of them. :class:`kproba.RejectOption` keeps as many as it can promise
-to read with few errors and leaves the others undecided. Its threshold comes from leave-one-out: nothing is fitted twice.
-Where there are few rows that is optimistic; ``calibration="cv"`` costs refits and is not.
+to read with few errors and leaves the others undecided. Its threshold comes from leave-one-out: nothing is fitted
+twice. Where there are few rows that is optimistic; ``calibration="cv"`` costs refits and is not.
 """
 
 import matplotlib.pyplot as plt

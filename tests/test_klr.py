@@ -185,8 +185,8 @@ class TestLeaveOneOut:
 
     @pytest.mark.parametrize("afford", [True, False], ids=["newton", "closed form"])
     def test_rows_that_the_steps_lose(self, monkeypatch, afford):
-        """Without a row that holds its place alone the curvature is another, and the steps overshoot: a row that is left
-        out seemed sure of its own class."""
+        """Without a row that holds its place alone the curvature is another, and the steps overshoot: a row seemed sure
+        of its own class once it was left out."""
         X, y = classes(n=60, c=2, d=2, noise=0.6)
         monkeypatch.setattr(left_out, "NEWTON_FLOPS", 1e10 if afford else 0.0)
         fitted = model(ridge=1e-6, width=0.7, loo=True).fit(X, y)

@@ -253,9 +253,9 @@ def tag_thresholds(
 ) -> np.ndarray:
     """For each tag the threshold t that is best for ``proba >= t``; missing tags (NaN) are left out.
 
-    Give probabilities of rows that the model was not fitted on, or ``loo_proba_``, which come near. Thresholds lie half way between
-    neighbouring probabilities; of those that are equally good the one nearest to one half is taken. A tag of which
-    there are not both values gets one half.
+    Give probabilities of rows that the model was not fitted on, or ``loo_proba_``, which come near. Thresholds lie half
+    way between neighbouring probabilities; of those that are equally good the one nearest to one half is taken. A tag
+    of which there are not both values gets one half.
 
     Parameters
     ----------

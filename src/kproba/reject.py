@@ -73,7 +73,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for numbers, or one below the smallest class if that is negative. It must not be a class.
     calibration : {"auto", "loo", "cv"}, default="auto"
         Where the probabilities of rows that the model has not seen come from: ``loo_proba_`` of the fitted estimator,
-        which chose its parameters and flatters a little, or ``cross_val_predict``, which refits it. ``"auto"`` takes the first where the estimator has it.
+        which chose its parameters and flatters a little, or ``cross_val_predict``, which refits it. ``"auto"`` takes
+        the first where the estimator has it.
     cv : int or splitter, default=5
         Folds of ``calibration="cv"``.
 
