@@ -197,7 +197,8 @@ class TestLabels:
     @pytest.mark.parametrize(
         ("classes", "label"),
         [
-            ([0, 1], -1), ([-1, 1], -2), ([-7, 1], -8), ([-2.5, 1.0], -4), ([False, True], -1), ([-0.5, 1.0], -2),
+            ([0, 1], -1), ([5, 9], -1), ([-1, 1], -2), ([-7, 1], -8), ([-2.5, 1.0], -4), ([False, True], -1),
+            ([-0.5, 1.0], -2),
             (["a", "b"], "reject"), (np.array([1, "a"], dtype=object), "reject"), ([0.0, 2.0], -1),
         ],
     )  # fmt: skip

@@ -396,7 +396,8 @@ class TestModels:
         panels = search_panels(model)
         (winner,) = [panel for panel in panels if panel.chosen is not None]
         assert winner.chosen == (model.width_, model.ridge_)
-        assert winner.loss.min() == min(panel.loss.min() for panel in panels)
+        # columns are weighed only where that gains noticeably (search.RELEVANCE_GAIN)
+        assert winner.loss.min() <= min(panel.loss.min() for panel in panels) + 2.0 / len(model.loo_proba_)
         n = len(
             {
                 (k, s == "relevance", w, r)

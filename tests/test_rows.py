@@ -217,8 +217,10 @@ class TestMerging:
     def test_equal_inputs_come_in_the_order_of_their_labels(self):
         """Whatever the order in which they were given."""
         labels = np.random.default_rng(0).permutation(50)
-        merged, _ = Rows.of(np.ones((50, 1)), labels, np.ones(50), 50).merged(by_key=True)
-        np.testing.assert_array_equal(merged.labels, np.arange(50))
+        inputs = (labels % 2).astype(float)[:, None]
+        merged, _ = Rows.of(inputs, labels, np.ones(50), 50).merged(by_key=True)
+        for value in (0, 1):
+            np.testing.assert_array_equal(merged.labels[merged.X[:, 0] == value], np.arange(value, 50, 2))
 
     def test_tags_are_compared_too(self):
         tags = np.array([[1.0, NAN], [0.0, 1.0], [1.0, NAN], [1.0, 1.0], [1.0, 0.0]])

@@ -54,7 +54,8 @@ class Scaling:
         with np.errstate(over="ignore"):  # what overflows is farther than the farthest
             scaled = (X - self.center) / self.scale
         np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
-        scaled /= np.hypot(1.0, np.where(self.squashed, scaled / SQUASH_AT, 0.0))
+        bend = np.where(self.squashed, scaled / SQUASH_AT, 0.0)
+        scaled /= np.sqrt(1.0 + np.square(bend))
         np.multiply(scaled, self.relevance, out=Z, casting="same_kind")
 
     def _on_device(self, device: Device, X):
@@ -62,7 +63,7 @@ class Scaling:
         center, scale, relevance = (device.put(part) for part in (self.center, self.scale, self.relevance))
         squash = device.put(self.squashed / SQUASH_AT)
         scaled = xp.clip((xp.astype(X, xp.float64, copy=False) - center) / scale, -FARTHEST, FARTHEST)
-        scaled = scaled * relevance / xp.hypot(xp.ones_like(scaled), scaled * squash)
+        scaled = scaled * relevance / xp.sqrt(1.0 + (scaled * squash) ** 2)
         return xp.astype(scaled, X.dtype, copy=False)
 
     def inverse(self, Z):

@@ -236,7 +236,8 @@ def _check_weight(chunk: Chunk, where) -> None:
         row = int(np.argmin(sound))
         raise ValueError(
             f"the weight {chunk.weight[row]:g} in {where(chunk.start + row)} (counted from 0) is refused; "
-            f"every weight must be 0 or a number between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}."
+            f"every weight must be a finite number of at least 0, and if it is not 0 between {SMALLEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g}."
         )
 
 

@@ -62,7 +62,7 @@ def explain_unknown_parameters(init: Callable[..., None]) -> Callable[..., None]
         unknown = [name for name in kwargs if name not in known]
         if unknown:
             advice = advice_on(unknown[0], known) or f"Its parameters are {', '.join(known)}."
-            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}. {advice}")
+            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {unknown[0]!r}. {advice}")
         init(self, *args, **kwargs)
 
     return explained

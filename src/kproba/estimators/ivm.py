@@ -16,6 +16,7 @@ from ..data.rows import Rows
 from ..exceptions import ConvergenceWarning
 from ..import_vectors import (
     SEARCHES,
+    SURE,
     FirstRowsOf,
     Growth,
     ImportModel,
@@ -338,14 +339,20 @@ class ImportVectorMachine(SourceClassifier):
     def _pick(self, found: list[tuple[Kernel, _Run]], level: float) -> tuple[Kernel, _Run]:
         """The smallest loss; of those that a sample finds level, the last kernel and the narrowest width.
 
-        All rows and their points resolve more than the sample does, so what is rougher gains more from them.
+        All rows and their points resolve more than the sample does, so what is rougher gains more from them. Where
+        several leave nothing to be told apart, the fewest points win.
         """
 
         def loss(item) -> float:
             best = best_of(item[1].points, self.tuning_loss)
-            return best.tuning_error if self.tuning_loss == "error" else best.tuning_log_loss
+            return best.tuning_error if self.tuning_loss == "error" else max(best.tuning_log_loss, SURE)
 
-        best = min(found, key=lambda item: (float(f"{loss(item):.6g}"), -(item[0].width or 0.0)))
+        def rank(item) -> tuple[float, float, float]:
+            is_sure = self.tuning_loss != "error" and loss(item) <= SURE
+            n_points = best_of(item[1].points, self.tuning_loss).n_points if is_sure else 0
+            return float(f"{loss(item):.6g}"), n_points, -(item[0].width or 0.0)
+
+        best = min(found, key=rank)
         if not level:
             return best
         near = [item for item in found if loss(item) <= (1.0 + level) * loss(best)]

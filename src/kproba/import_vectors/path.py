@@ -18,6 +18,9 @@ from .search import Joint, Pool
 #: A path that is not the user's own ends once the log-loss of the tuning rows has not fallen by so large a share for so
 #: many ridges in a row.
 NOTICEABLE, PATIENCE = 0.01, 2
+#: Mean log-losses below this are level: the few rows that tune cannot tell how sure a model of separate classes may be,
+#: and would choose the smallest ridge.
+SURE = 0.01
 #: A model has learnt something once its objective is so large a share below that of the best constants. Before that,
 #: points go on being added if all candidates together promise the second share.
 LEARNT, PROMISING = 0.05, 0.25
@@ -29,14 +32,16 @@ MOST_COPIES = 1e6
 class Settings:
     """How points are added, and when no more are: once |H_k − H_{k−r}|/|H_k| < tol with r = ``lookback``.
 
-    The first r points are judged in proportion: k of them must not change H by k/r·tol. A model that has learnt nothing
-    yet goes on all the same if many points together would: of a parity, no row by itself knows anything.
+    The first r points are judged in proportion: k of them must not change H by k/r·tol. With ``persists``, a model that
+    has learnt nothing yet goes on all the same if many points together would: of a parity, no row by itself knows
+    anything.
     """
 
     search: Callable[[ImportModel, Pool], Addition | None]
     tol: float = 1e-3
     lookback: int = 1
     max_points: int | None = None
+    persists: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ def grow(model: ImportModel, pool: Pool, settings: Settings, note: Callable[[], 
         note()
         values.append(model.value)
         gain, share = change(values, settings.lookback)
-        if gain < share * settings.tol and not _may_yet_learn(model, pool):
+        if gain < share * settings.tol and not (settings.persists and _may_yet_learn(model, pool)):
             return gain, False
     return gain, True
 
@@ -134,7 +139,31 @@ def follow(
     growth: Growth | None = None,
     progress: Progress | None = None,
 ) -> tuple[ImportModel, list[PathPoint]]:
-    """The models of decreasing ridges λ, each starting from the points and coefficients of the one before."""
+    """The models of decreasing ridges λ, each starting from the points and coefficients of the one before.
+
+    A path that ends without having learnt anything is followed once more with more persistence, and not before: points
+    that are added early stay, and most tables need few.
+    """
+    arguments = ridges, tuning, may_stop, growth, progress
+    fresh = pool.copy()  # a pool follows one model
+    found = _follow_once(task, settings, pool, *arguments)
+    if _has_learnt(found[0]):
+        return found
+    if growth is not None:
+        growth.entries.clear()
+    return _follow_once(task, replace(settings, persists=True), fresh, *arguments)
+
+
+def _follow_once(
+    task: Task,
+    settings: Settings,
+    pool: Pool,
+    ridges: Sequence[float],
+    tuning: Tuning | None,
+    may_stop: bool,
+    growth: Growth | None,
+    progress: Progress | None,
+) -> tuple[ImportModel, list[PathPoint]]:
     total = task.rows.total_weight
     model, points, hopes = ImportModel(task, total * ridges[0]), [], None
     for ridge in ridges:
@@ -153,7 +182,7 @@ def follow(
         if progress:
             progress.step(f"{len(model.chosen)} points")
         if may_stop and tuning and _has_stalled([point.tuning_log_loss for point in points]):
-            if _has_learnt(model):
+            if _has_learnt(model) or not settings.persists:
                 break
             hopes = _all_would_learn(task, pool, ridges, tuning) if hopes is None else hopes
             if not hopes:
@@ -193,7 +222,7 @@ def _has_stalled(losses: Sequence[float]) -> bool:
 
 def best_of(points: Sequence[PathPoint], loss: str) -> PathPoint:
     """The point of the smallest loss on the tuning rows; the largest ridge of those that are level."""
-    return min(points, key=lambda p: p.tuning_error if loss == "error" else p.tuning_log_loss)
+    return min(points, key=lambda p: p.tuning_error if loss == "error" else max(p.tuning_log_loss, SURE))
 
 
 def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:

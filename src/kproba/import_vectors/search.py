@@ -7,6 +7,7 @@ norm in the space of the kernel is r_l(x_l) = K_ll − ‖Ψ_l‖² (its *room*)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +77,12 @@ class Pool:
         self._keeps = 8 * len(task) * self.size <= KEPT_BYTES
         self._kept: np.ndarray | None = None
         self._spanned = 0
+
+    def copy(self) -> Pool:
+        """The same candidates for another model."""
+        new = copy(self)
+        new.rows = self.rows.copy()
+        return new
 
     def draw(self, model: ImportModel) -> int:
         """The candidates of the next step; how many there are."""
