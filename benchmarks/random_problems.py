@@ -151,13 +151,11 @@ class Drawing:
             lambda: self.rng.integers(0, 4, n),
             lambda: self.rng.integers(1, 4, n),
             lambda: self.rng.uniform(0, 2, n),
-            lambda: 10.0 ** self.rng.uniform(-50, 50, n),
-            lambda: np.full(n, self.one(1e40, 1e-40)),
+            lambda: 10.0 ** self.rng.uniform(-30, 15, n),
+            lambda: np.full(n, self.one(1e14, 1e-14)),
             lambda: self.one(10.0 ** self.rng.uniform(-300, 300, n), np.full(n, self.one(1e308, 5e-324))),
             lambda: np.where(self.rng.random(n) < 0.5, 0.0, 1.0),
-            lambda: np.where(
-                self.rng.random(n) < 0.2, self.one(1e308, 1e40, 1e20, 1e6, 1e-6, 1e-20, 1e-40, 5e-324), 1.0
-            ),
+            lambda: np.where(self.rng.random(n) < 0.2, self.one(1e308, 1e15, 1e6, 1e-6, 1e-15, 1e-40, 5e-324), 1.0),
             lambda: np.where(self.rng.random(n) < 0.1, self.one(-1.0, np.nan, np.inf), 1.0),
         )
         return None if self.chance(0.6) else np.asarray(draw(), dtype=np.float64)

@@ -181,15 +181,6 @@ class TestArgumentsAreNamed:
             LSPC(class_weight={0: 0.0, 1: 0.0}).partial_fit(self.X, self.y, [0, 1])
 
 
-@pytest.mark.parametrize("weight", [1e-40, 1e40])
-def test_conjugate_gradients_take_weights_of_any_size(weight):
-    """Products are in float32, which holds neither; the total ridge goes with the weights."""
-    X, y = two_clouds(30)
-    clf = LSPC(kernel="gaussian", width=1.0, ridge=0.1, centers="all", solver="cg", link="clip", random_state=0)
-    expected = clf.fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(clf.fit(X, y, np.full(30, weight)).predict_proba(X), expected, rtol=0, atol=1e-3)
-
-
 class TestNoCenters:
     @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 1.5), Laplacian(1.0), Intersection()])
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

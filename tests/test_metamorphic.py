@@ -143,7 +143,7 @@ def test_constant_column(name, table, scaling, value):
 
 
 @pytest.mark.parametrize("name", ["lspc clip", "lspc class", "lspc parameters", "klr", "ivm", "surface"])
-@given(table=tables(), factor=st.sampled_from([1e-49, 1e-10, 3.0, 1e49]))
+@given(table=tables(), factor=st.sampled_from([1e-14, 1e-10, 3.0, 1e14]))
 def test_all_weights_times_a_number(name, table, factor):
     """The ridge goes with the total weight; leave-one-out does not, since a weight of two is two rows."""
     one = fitted(MODELS[name], table)
