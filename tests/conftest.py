@@ -19,7 +19,7 @@ _limiting.start()
 _limiting.join()
 
 slow_draws = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-settings.register_profile("default", derandomize=True, max_examples=15, deadline=None, database=None)
+settings.register_profile("default", derandomize=True, max_examples=10, deadline=None, database=None)
 settings.register_profile(
     "thorough", max_examples=400, deadline=None, print_blob=True, suppress_health_check=slow_draws
 )

@@ -11,7 +11,9 @@ from scipy import sparse
 from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, Matern, SurfaceKernelClassifier
 from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource
+from kproba.kernels import Intersection, Laplacian
 from kproba.kernels.radial import squared_distances
+from kproba.moments import Moments
 from kproba.scaling import FARTHEST, SQUASH_AT, fit_scaling
 from oracles import gaussian
 
@@ -177,6 +179,29 @@ class TestArgumentsAreNamed:
     def test_class_weights_that_leave_nothing(self):
         with pytest.raises(ValueError, match="class_weight="):
             LSPC(class_weight={0: 0.0, 1: 0.0}).partial_fit(self.X, self.y, [0, 1])
+
+
+@pytest.mark.parametrize("weight", [1e-40, 1e40])
+def test_conjugate_gradients_take_weights_of_any_size(weight):
+    """Products are in float32, which holds neither; the total ridge goes with the weights."""
+    X, y = two_clouds(30)
+    clf = LSPC(kernel="gaussian", width=1.0, ridge=0.1, centers="all", solver="cg", link="clip", random_state=0)
+    expected = clf.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(clf.fit(X, y, np.full(30, weight)).predict_proba(X), expected, rtol=0, atol=1e-3)
+
+
+class TestNoCenters:
+    @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.0, 1.5), Laplacian(1.0), Intersection()])
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    def test_features(self, kernel, form):
+        X = form(np.eye(3))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert kernel(X, X[:0]).shape == kernel.evaluator(X[:0])(X).shape == (3, 0)
+
+    def test_moments(self):
+        found = Moments.of(np.empty((3, 0)), np.eye(3), np.arange(3.0))
+        assert found.n == 3.0 and found.totals.tolist() == [0.0, 1.0, 2.0] and found.H.shape == (0, 0)
 
 
 @pytest.mark.parametrize("classifier", ALL)

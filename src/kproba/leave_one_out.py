@@ -9,6 +9,7 @@ accelerated steps from the closed form reach it: then the scores are those of n 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,8 @@ STEP_FLOPS = 2e9
 MOST_STEPS, DEPTH = 8, 3
 #: Scores that move by less than this have arrived.
 ARRIVED = 1e-3
+#: For rows that have not: Newton steps, how often one is halved, and operations that they may take for all rows.
+NEWTON_STEPS, MOST_HALVINGS, NEWTON_FLOPS = 20, 10, 1e10
 
 
 def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_FLOPS) -> np.ndarray:
@@ -84,31 +87,76 @@ class Solved:
         system = np.eye(self.R.shape[1]) - unit * (self.W[rows] @ spread)
         return np.linalg.solve(system, unit * self.R[rows, :, None])[:, :, 0]
 
-    def refitted(self, influence: np.ndarray) -> np.ndarray:
-        """How far the columns of each row move when it is left out (n, k), by M (n, k, n, k)."""
+    def refitted(self, influence: np.ndarray, refit: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
+        """How far the columns of each row move when it is left out (n, k), by M (n, k, n, k).
+
+        Where the curvature changes much without a row, the steps do not arrive. Then ``refit(row)`` says how far it
+        moves, or Newton's method as long as it is affordable, or the closed form.
+        """
         n, k = self.R.shape
         own = np.arange(n)
         pull = self._pull(influence[own, :, own], own)
         moves = np.einsum("mjil,il->mji", influence, pull)  # Δ of all rows (n, k), for each that is left out
-        M = influence.reshape(n * k, n * k)
+        first, M = moves[own, :, own], influence.reshape(n * k, n * k)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
         for _ in range(MOST_STEPS):
             image = -(M @ self._remainder(moves).reshape(n * k, n)).reshape(n, k, n)
             seen = [*seen, (image, image - moves)][-DEPTH - 1 :]
-            if np.abs(image - moves)[own, :, own].max() < ARRIVED:
+            change = np.abs(image - moves)[own, :, own].max(axis=1)
+            if change.max() < ARRIVED:
                 break
             moves = _accelerated(seen)
-        return moves[own, :, own]
+        found, affordable = moves[own, :, own], NEWTON_FLOPS / (NEWTON_STEPS * (n * k) ** 3)
+        lost = np.flatnonzero(~(change < ARRIVED))
+        for number, row in enumerate(lost[np.argsort(-change[lost], kind="stable")]):
+            if refit is not None:
+                found[row] = refit(int(row))
+            else:
+                found[row] = self._newton(M, row) if number < affordable else first[row]
+        return found
 
-    def _remainder(self, moves: np.ndarray) -> np.ndarray:
-        """s (n, k, n): every row's share in the gradient of the models without each row."""
+    def _newton(self, M: np.ndarray, row: int) -> np.ndarray:
+        """How far the columns of one row move when it is left out: Δ + Ms(Δ) = 0 by damped Newton steps from Δ = 0."""
         n, k = self.R.shape
-        own, labels = np.arange(n), np.repeat(self.labels, n, axis=0)
-        moved = (self.U[:, :, None] + moves).transpose(0, 2, 1).reshape(n * n, k)
-        _, P = self.loss.evaluate(moved, labels, np.zeros(n * n))
-        there = self.loss.residual(P, labels).reshape(n, n, k).transpose(0, 2, 1)
-        without = np.repeat(self.weight[:, None], n, axis=1)
-        without[own, own] -= self.unit
+        moves, blocks = np.zeros((n, k, 1)), M.reshape(n * k, n, k)
+        rest = (M @ self._remainder(moves, [row]).ravel()).reshape(n, k, 1)
+        for _ in range(NEWTON_STEPS):
+            bend = self._bend(moves, row)
+            J = np.einsum("aml,mlj->amj", blocks, bend).reshape(n * k, n * k)
+            J.flat[:: n * k + 1] += 1.0
+            step = np.linalg.solve(J, rest.ravel()).reshape(n, k, 1)
+            moves, rest = self._shortened(M, row, moves, rest, step)
+            if np.abs(step).max() < ARRIVED:
+                break
+        return moves[row, :, 0]
+
+    def _shortened(self, M, row: int, moves, rest, step):
+        """Where a step leads and what is left there, halved until less is left."""
+        size = np.linalg.norm(rest)
+        for halving in range(MOST_HALVINGS):
+            tried = moves - 0.5**halving * step
+            left = tried + (M @ self._remainder(tried, [row]).ravel()).reshape(tried.shape)
+            if np.linalg.norm(left) <= (1.0 - 0.25 * 0.5**halving) * size:
+                return tried, left
+        return tried, left
+
+    def _bend(self, moves: np.ndarray, row: int) -> np.ndarray:
+        """∂s/∂Δ (n, k, k) of the model without a row."""
+        _, P = self.loss.evaluate(self.U + moves[:, :, 0], self.labels, np.zeros(len(moves)))
+        without = self.weight.copy()
+        without[row] -= self.unit[row]
+        return without[:, None, None] * self.loss.curvature(P) - self.weight[:, None, None] * self.W
+
+    def _remainder(self, moves: np.ndarray, rows=None) -> np.ndarray:
+        """s (n, k, m): every row's share in the gradient of the models without each of some rows, or of all."""
+        n, k, m = moves.shape
+        rows = np.arange(n) if rows is None else rows
+        labels = np.repeat(self.labels, m, axis=0)
+        moved = (self.U[:, :, None] + moves).transpose(0, 2, 1).reshape(n * m, k)
+        _, P = self.loss.evaluate(moved, labels, np.zeros(n * m))
+        there = self.loss.residual(P, labels).reshape(n, m, k).transpose(0, 2, 1)
+        without = np.repeat(self.weight[:, None], m, axis=1)
+        without[rows, np.arange(m)] -= self.unit[rows]
         linear = self.R[:, :, None] + np.einsum("mjl,mli->mji", self.W, moves)
         return without[:, None] * there - self.weight[:, None, None] * linear
 

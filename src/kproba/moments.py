@@ -37,6 +37,9 @@ class Moments:
         ``blocks``, slices of centres, leave the rest of H at zero: the class-wise form needs no more (2010 Fig. 1).
         """
         self.totals += targets.sum(axis=0) if weight is None else weight @ targets
+        self.n += float(len(phi) if weight is None else weight.sum())
+        if not phi.shape[1]:  # no centres: BLAS takes no empty matrix
+            return self
         if weight is not None and not (weight == 1.0).all():
             phi = phi * np.sqrt(weight)[:, None]
             targets = targets * np.sqrt(weight)[:, None]
@@ -48,7 +51,6 @@ class Moments:
             blas.dsyrk(1.0, phi.T, beta=1.0, c=self.H, lower=1, overwrite_c=1)
         # SciPy's product here too: NumPy brings a BLAS of its own, and two sets of threads wait for each other's cores
         self.h += blas.dgemm(1.0, phi.T, targets.T, trans_b=1)
-        self.n += float(len(phi) if weight is None else weight.sum())
         return self
 
     def here(self) -> Moments:

@@ -43,7 +43,11 @@ def _refitted(model: ImportModel, group: slice, lower: np.ndarray) -> np.ndarray
     half = linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False)
     is_tag = task.rows.labels.ndim == 2
     labels, P = (task.rows.labels[:, group], model.P[:, group]) if is_tag else (task.rows.labels, model.P)
-    return Solved(loss, model.U[:, group], P, task.rows, labels).refitted((half.T @ half).reshape(n, g, n, g))
+    influence = (half.T @ half).reshape(n, g, n, g)
+    everything = np.arange(len(model.chosen))
+    return Solved(loss, model.U[:, group], P, task.rows, labels).refitted(
+        influence, lambda row: _fit_without(model, row, everything)[group] - model.U[row, group]
+    )
 
 
 def _one_step(model: ImportModel, group: slice, C: np.ndarray, lower: np.ndarray) -> np.ndarray:
@@ -71,21 +75,22 @@ def _row_forms(psi: np.ndarray, inverse: np.ndarray) -> np.ndarray:
 
 def _leave_out_points(model: ImportModel, out: np.ndarray) -> None:
     """For rows that are import points and have no copy, U by a fit without row and point, in place."""
-    rows, theta = model.task.rows, model.coef
-    features, gram = model.psi[:, 1:] @ model.lower.T, model.lower @ model.lower.T
     for place, row in enumerate(model.chosen):
-        if not _is_single(rows, row):
-            continue
-        others = np.delete(np.arange(len(model.chosen)), place)
-        lower = lower_factor(gram[np.ix_(others, others)])
-        psi = linalg.solve_triangular(lower, features[:, others].T, lower=True, check_finite=False).T
-        weight = rows.weight.copy()
-        weight[row] = 0.0
-        task = replace(model.task, rows=replace(rows, weight=weight))
-        nearest = linalg.solve_triangular(lower, gram[others] @ theta, lower=True, check_finite=False)
-        start = np.vstack([model.beta[:1], nearest])
-        chosen = [model.chosen[other] for other in others]
-        out[row] = ImportModel(task, model.ridge, chosen, lower, start, psi).settle().U[row]
+        if _is_single(model.task.rows, row):
+            out[row] = _fit_without(model, row, np.delete(np.arange(len(model.chosen)), place))
+
+
+def _fit_without(model: ImportModel, row: int, points: np.ndarray) -> np.ndarray:
+    """U (k,) of a row by a fit of some of the points to all weight but a unit of the row's."""
+    gram = model.lower @ model.lower.T
+    lower = lower_factor(gram[np.ix_(points, points)])
+    psi = linalg.solve_triangular(lower, model.lower[points] @ model.psi[:, 1:].T, lower=True, check_finite=False).T
+    weight = model.task.rows.weight.copy()
+    weight[row] -= model.task.rows.unit[row]
+    task = replace(model.task, rows=replace(model.task.rows, weight=weight))
+    nearest = linalg.solve_triangular(lower, gram[points] @ model.coef, lower=True, check_finite=False)
+    start, chosen = np.vstack([model.beta[:1], nearest]), [model.chosen[place] for place in points]
+    return ImportModel(task, model.ridge, chosen, lower, start, psi).settle().U[row]
 
 
 def _is_single(rows, row: int) -> bool:

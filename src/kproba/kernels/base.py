@@ -75,7 +75,7 @@ class Kernel:
 
     def evaluator(self, Z) -> Callable[[Any], np.ndarray]:
         """A function of rows X that returns their features, with everything that Z alone needs done before."""
-        write_pairs = self.against(Z)
+        write_pairs = self._pairs_with(Z)
 
         def evaluate(X):
             features = np.empty((n_rows(X), n_rows(Z)), dtype=np.result_type(X.dtype, np.float32))
@@ -83,6 +83,10 @@ class Kernel:
             return self.of_pairs(features)
 
         return evaluate
+
+    def _pairs_with(self, Z) -> Callable:
+        """What writes the statistic; a model may have no centre at all, and then there is nothing to write."""
+        return self.against(Z) if n_rows(Z) else lambda X, out: None
 
     def __call__(self, X, Z, workers: int = 1) -> np.ndarray:
         """Features k(x, z) of every row of ``X`` and every centre of ``Z``."""
@@ -99,7 +103,7 @@ class Kernel:
     def _in_tiles(self, X, Z, workers, finish):
         dtype = np.result_type(X.dtype, np.float32)
         features = np.empty((n_rows(X), n_rows(Z)), dtype=dtype)
-        write_pairs = self.against(Z)
+        write_pairs = self._pairs_with(Z)
 
         def fill(rows):
             tile = features[rows]

@@ -28,7 +28,7 @@ def squared_distances(Z):
     """
     if sparse.issparse(Z):
         return _sparse_squared_distances(Z)
-    origin = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1], dtype=Z.dtype)
+    origin = Z.mean(axis=0)
     if _terms_cancel(Z, origin):
         return _squared_differences(Z)
     right = np.empty((Z.shape[0], Z.shape[1] + 2), dtype=Z.dtype)

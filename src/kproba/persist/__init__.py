@@ -89,7 +89,7 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a model that :func:`save` wrote.
 
     No code comes from the file: it names classes of an explicit list, which are filled with numbers and text and then
-    checked, so that a model which loads also predicts. Time and memory are at most proportional to the size of the
+    checked; where a row can be made up, one is predicted. Time and memory are at most proportional to the size of the
     file. What the model says is still what its author wanted it to say.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -34,7 +34,18 @@ class IterativeDual:
     progress: Progress | None = None
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
-        """The solution for every total ridge ρ, each from the one before; leverages are estimates."""
+        """The solution for every total ridge ρ, each from the one before; leverages are estimates.
+
+        Only ρΩ⁻¹ matters: both are divided by the largest weight, so that float32 holds whatever comes of them.
+        """
+        unit = float(self.weight.max())
+        if unit == 1.0:
+            return self._path(ridges)
+        alike = replace(self, weight=self.weight / unit, sums=self.sums / unit)
+        found = alike.path([ridge / unit for ridge in ridges])
+        return (at._replace(leverage=at.leverage / unit) for at in found)
+
+    def _path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
         means, probes = self.sums / self.weight[:, None], Probes.draw(self.n_points, PROBES, self.seed)
         k, start = means.shape[1], None
         rhs = np.hstack([means, probes.rhs(self._preconditioner)])
