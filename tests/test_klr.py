@@ -209,7 +209,7 @@ class TestLeaveOneOut:
             H[j, :, j] += objective.rho * objective.gram
         inverse = np.linalg.inv(H.reshape(63, 63)).reshape(3, 21, 3, 21)
         expected = np.einsum("ia,jakb,ib->ijk", phi, inverse, phi)
-        halves = [left_out._half_features(objective, j, p) for j, p in enumerate(point.P.T)]
+        halves = [left_out._half_features(objective, p) for p in point.P.T]
         rows = np.arange(60)
         found = left_out._spread_of_classes(halves, point.P, weight, rows)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)

@@ -120,7 +120,10 @@ OTHERS = {
         lambda: LSPC(kernel="precomputed", ridge=0.1).fit(X @ X.T + np.eye(60), Y).predict(X),
         "X has 3 features.*60.*kernel values of a new row and every training row",
     ),
-    "the parameters of an SVC": (lambda: LSPC(C=1, gamma="scale"), "no parameter 'C'.*ridge.*docs/leaving_svc.md"),
+    "the parameters of an SVC": (
+        lambda: LSPC(C=1, gamma="scale"),
+        "unexpected keyword argument 'C'.*ridge.*docs/leaving_svc.md",
+    ),
     "a grid of such": (lambda: GridSearchCV(LSPC(), {"C": [1]}).fit(X, Y), "Invalid parameter 'C'.*'width'"),
     "a GPU by its number": (lambda: LSPC(device="cuda:first").fit(X, Y), "device='cuda:first' is not known.*'cpu'"),
     "weights past a pipeline": (

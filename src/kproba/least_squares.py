@@ -143,7 +143,7 @@ class LeastSquares:
     def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """The same where centres belong to classes: those of the rows that are held out go too."""
         rest = self.rows.without(inside)
-        without = replace(self, rows=rest, basis=with_own_rows(rest, self.basis)[0])
+        without = replace(self, rows=rest, basis=with_own_rows(rest, self.basis))
         for solution in without.path(ridges, loo=False):
             scores = without.basis.scores(self.rows.X[inside], solution.coef())
             yield solution._replace(held_out=scores)

@@ -314,9 +314,7 @@ class Likelihood:
         """Solutions without some rows, and the scores of these."""
         rest = replace(self, rows=self.rows.without(inside))
         if self.basis.owner is not None:  # the centres of the rows that are held out go with them
-            basis, stay = with_own_rows(rest.rows, self.basis)
-            rest = replace(rest, basis=basis)
-            start = None if start is None else start._replace(X=start.X[np.append(stay, -1)])
+            rest, start = replace(rest, basis=with_own_rows(rest.rows, self.basis)), None
         if not rest.basis.n_centers:
             yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
             return

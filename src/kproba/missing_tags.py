@@ -120,7 +120,7 @@ class TagsLeastSquares:
         rest = self.rows.without(inside)
         basis = replace(self.basis, row_center=None)  # some centres are rows that are held out
         if basis.owner is not None:
-            basis = with_own_rows(rest, basis)[0]
+            basis = with_own_rows(rest, basis)
         without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
         for solution in without.path(ridges, loo=False):
             yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))

@@ -35,15 +35,15 @@ def own_centers(rows: Rows, basis: Basis) -> np.ndarray:
     return _compressed(np.column_stack(found) if found else np.empty((len(rows), 0), dtype=int))
 
 
-def with_own_rows(rows: Rows, basis: Basis) -> tuple[Basis, np.ndarray]:
-    """The basis without the centres whose rows are not among these, and the numbers of those that stay."""
+def with_own_rows(rows: Rows, basis: Basis) -> Basis:
+    """The basis without the centres whose rows are not among these: what the rows alone would have as centres."""
     of_rows, of_points = _numbers(rows, basis)
     assert basis.owner is not None
     kept = np.zeros(basis.n_centers, dtype=bool)
     for y in np.unique(basis.owner[basis.owner >= 0]):
         kept |= (basis.owner == y) & np.isin(of_points, of_rows[_inside(rows, y)])
     which = np.flatnonzero(kept)
-    return replace(basis, centers=basis.centers[which], owner=basis.owner[which], row_center=None), which
+    return replace(basis, centers=basis.centers[which], owner=basis.owner[which], row_center=None)
 
 
 def _numbers(rows: Rows, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
