@@ -244,14 +244,14 @@ class ImportModel:
                 break
 
     def _descend(self, step: np.ndarray) -> bool:
-        """The step, halved until the objective does not rise; whether there was one."""
+        """The step, halved until the objective does not rise; whether it fell, or did not need a shorter step."""
         beta, value = self.beta, self.value
         for halving in range(MOST_HALVINGS):
             self._place(beta - step * 0.5**halving)
             if self.value <= value + ROUNDING * self._scale:
                 if halving:
                     self._factors = None  # the curvature has changed too much
-                return True
+                return not halving or self.value < value
         self._place(beta)
         return False
 
