@@ -29,6 +29,7 @@ PAGES = (
     "docs/tags.md",
     "docs/deployment.md",
     "docs/reject.md",
+    "docs/probabilities.md",
     "docs/command.md",
 )
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)

@@ -157,6 +157,7 @@ class TestCurves:
         curve = risk_coverage(np.array([1, 3, 2], np.uint8), [1.0, 0.0, 0.0])
         assert curve["thresholds"].dtype == np.float64 and curve["thresholds"].tolist() == [3.0, 2.0, 1.0]
         np.testing.assert_allclose(curve["error"], [0, 0, 1 / 3])
+        assert risk_coverage([True, False], [0, 1])["thresholds"].tolist() == [1.0, 0.0]
         n_wrong, last = wrong_from_the_surest([1, 2], [1.0, 0.0])
         assert n_wrong.tolist() == [0, 1] and n_wrong.dtype.kind == "i" and last.tolist() == [0, 1]
 
