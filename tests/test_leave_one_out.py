@@ -10,6 +10,7 @@ from kproba.data.rows import Rows
 from kproba.kernels import Gaussian
 from kproba.leave_one_out import Solved, _accelerated, _weights, leave_one_out
 from kproba.likelihood import Likelihood
+from kproba.losses import Tags
 
 N = 12
 RNG = np.random.default_rng(3)
@@ -105,7 +106,9 @@ def test_the_budget_decides(labels, monkeypatch):
     problem = Problem(LABELS[labels], 1.0)
     k = 2 if labels == "three classes" else 1
     taken = []
-    monkeypatch.setattr(Solved, "refitted", lambda self, M: taken.append(M.shape) or np.zeros((N, self.R.shape[1])))
+    monkeypatch.setattr(
+        Solved, "refitted", lambda self, M, refit=None: taken.append(M.shape) or np.zeros((N, self.R.shape[1]))
+    )
     leave_one_out(problem.objective, problem.point, np.arange(2), 2.0 * (N * k) ** 2 * N - 1)
     assert not taken
     leave_one_out(problem.objective, problem.point, np.arange(2), 2.0 * (N * k) ** 2 * N)
@@ -189,15 +192,16 @@ def test_labels_may_be_those_of_one_tag():
     assert Solved(problem.loss, problem.point.U, problem.point.P, problem.rows, TAGS[::-1]).labels[0, 0] == TAGS[-1, 0]
 
 
+START = -np.diag([1.0, 2.0])[:, None, :]
+OWN = np.eye(2)[:, None, :]
+
+
 class TestSteps:
     """The fixed point Δ = f(Δ), which stops when the row itself has arrived."""
 
-    @pytest.fixture(autouse=True)
-    def no_refits(self, monkeypatch):
-        """Rows that have not arrived keep their first step."""
-        monkeypatch.setattr(module, "NEWTON_FLOPS", 0.0)
+    influence = -OWN[:, :, :, None]
 
-    def solved(self, images):
+    def solved(self, *images):
         """A solution of one column whose remainder asks for the images in turn; M is −1 on the diagonal."""
         solved = object.__new__(Solved)
         solved.R, solved.seen = np.zeros((2, 1)), []
@@ -206,51 +210,136 @@ class TestSteps:
         solved._remainder = lambda moves: solved.seen.append(moves) or next(images)
         return solved
 
-    def influence(self):
-        return -np.eye(2)[:, None, :, None]
-
     def test_stops_where_it_has_arrived(self):
-        start = -np.diag([1.0, 2.0])[:, None, :]
         off = np.array([[0.0, 0.9], [0.9, 0.0]])[:, None, :]  # moves of other rows are not waited for
-        solved = self.solved([start + off])
-        assert_allclose(solved.refitted(self.influence()), [[-1.0], [-2.0]])
-        solved = self.solved([start - 0.0009 * np.eye(2)[:, None, :]])
-        assert_allclose(solved.refitted(self.influence()), [[-1.0], [-2.0]])
-        assert len(solved.seen) == 1
+        for image in (START + off, START - 0.0009 * OWN):
+            solved = self.solved(image)
+            assert_allclose(solved.refitted(self.influence), [[-1.0], [-2.0]])
+            assert len(solved.seen) == 1
 
-    def test_goes_on_from_the_image(self, monkeypatch):
-        monkeypatch.setattr(module, "MOST_STEPS", 1)
-        start = -np.diag([1.0, 2.0])[:, None, :]
-        solved = self.solved([start - 0.0011 * np.eye(2)[:, None, :]] * 9)
-        assert_allclose(solved.refitted(self.influence()), [[-1.0], [-2.0]])
-        assert len(solved.seen) == 1
+    def test_goes_on_from_the_image(self):
+        image = START - 0.0011 * OWN
+        solved = self.solved(image, image)
+        assert_allclose(solved.refitted(self.influence), [[-1.0011], [-2.0011]])
+        assert_allclose(solved.seen[1], image)
 
     def test_a_move_of_just_the_limit_has_not_arrived(self, monkeypatch):
-        monkeypatch.setattr(module, "MOST_STEPS", 1)
         monkeypatch.setattr(module, "ARRIVED", 0.5)
-        start = -np.diag([1.0, 2.0])[:, None, :]
-        solved = self.solved([start - 0.5 * np.eye(2)[:, None, :]])
-        assert_allclose(solved.refitted(self.influence()), [[-1.0], [-2.0]])
+        image = START - 0.5 * OWN
+        assert_allclose(self.solved(image, image).refitted(self.influence), [[-1.5], [-2.5]])
+        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        assert_allclose(self.solved(image).refitted(self.influence, lambda row: [7.0 + row]), [[7.0], [8.0]])
 
     def test_takes_so_many_steps_and_combines_so_many(self, monkeypatch):
         counts = []
         monkeypatch.setattr(module, "_accelerated", lambda seen: counts.append(len(seen)) or seen[-1][0])
         images = [np.diag([float(t), 1.0])[:, None, :] for t in range(1, 20)]
-        solved = self.solved(images)
-        solved.refitted(self.influence())
+        solved = self.solved(*images)
+        found = solved.refitted(self.influence, lambda row: [100.0 + row])
         assert counts == [1, 2, 3, 4, 4, 4, 4, 4]
         assert_allclose(solved.seen[-1], images[6])
+        assert_allclose(found, [[100.0], [1.0]])  # the second row has arrived
 
     def test_images_and_changes_are_remembered(self, monkeypatch):
         seen_by = []
         monkeypatch.setattr(module, "_accelerated", lambda seen: seen_by.append(seen) or seen[-1][0])
         monkeypatch.setattr(module, "MOST_STEPS", 2)
         images = [np.diag([3.0, 1.0])[:, None, :], np.diag([7.0, 1.5])[:, None, :]]
-        self.solved(images).refitted(self.influence())
-        start = -np.diag([1.0, 2.0])[:, None, :]
-        for (image, change), expected, before in zip(seen_by[1], images, [start, images[0]], strict=True):
+        self.solved(*images).refitted(self.influence, lambda row: [0.0])
+        for (image, change), expected, before in zip(seen_by[1], images, [START, images[0]], strict=True):
             assert_allclose(image, expected)
             assert_allclose(change, expected - before)
+
+    @pytest.mark.parametrize(("flops", "expected"), [(160.0, [-1.0, 51.0]), (161.0, [50.0, 51.0]), (0.0, [-1.0, -2.0])])
+    def test_rows_that_do_not_arrive(self, flops, expected, monkeypatch):
+        """Newton's method for those that are farthest off, as long as its 20(nk)³ operations are affordable."""
+        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        monkeypatch.setattr(module, "NEWTON_FLOPS", flops)
+        solved = self.solved(START + np.diag([0.3, 0.6])[:, None, :])
+        solved._newton = lambda M, row: [50.0 + row] if M.shape == (2, 2) else pytest.fail("M as a matrix")
+        assert_allclose(solved.refitted(self.influence)[:, 0], expected)
+
+    def test_what_is_no_number_has_not_arrived(self, monkeypatch):
+        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        solved = self.solved(START + np.diag([0.0, np.nan])[:, None, :])
+        assert_allclose(solved.refitted(self.influence, lambda row: [9.0])[1], [9.0])
+
+
+def parts_of(problem):
+    """The solution of all rows and M; of tags those of the first."""
+    rows, loss, U, P, labels = problem.rows, problem.loss, problem.point.U, problem.point.P, None
+    influence = dense_influence(problem)
+    if rows.is_multilabel:
+        loss, U, P, labels, influence = Tags(1), U[:, :1], P[:, :1], rows.labels[:, :1], influence[:, :1, :, :1]
+    size = influence.shape[0] * influence.shape[1]
+    return Solved(loss, U, P, rows, labels), influence.reshape(size, size)
+
+
+def test_newton_steps_of_one_row_reach_the_refit(problem, monkeypatch):
+    solved, M = parts_of(problem)
+    k = solved.R.shape[1]
+    for row in (0, 4, 8):
+        expected = problem.without(row, 25)[: solved.loss.scores(np.zeros((1, k))).shape[1]]
+        near = solved.loss.scores((solved.U[row] + solved._newton(M, row))[None])[0]
+        assert_allclose(near, expected, atol=2e-3)
+    monkeypatch.setattr(module, "ARRIVED", 1e-9)
+    exact = solved.loss.scores((solved.U[8] + solved._newton(M, 8))[None])[0]
+    assert_allclose(exact, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_newton_steps_are_so_many(monkeypatch):
+    solved, M = parts_of(Problem(LABELS["three classes"]))
+    steps, shortened = [], Solved._shortened
+    monkeypatch.setattr(Solved, "_shortened", lambda self, *args: steps.append(1) or shortened(self, *args))
+    solved._newton(M, 3)
+    assert 1 < len(steps) < 8
+    monkeypatch.setattr(module, "NEWTON_STEPS", 1)
+    steps.clear()
+    once = solved._newton(M, 3)
+    assert len(steps) == 1
+    # from no move at all a step is the closed form
+    own = np.arange(N)
+    closed = solved.first_step(M.reshape(N, 2, N, 2)[own, :, own], own)[3]
+    assert_allclose(once, closed, rtol=1e-6)
+
+
+def test_bend_is_the_derivative_of_the_remainder(problem):
+    solved, _ = parts_of(problem)
+    k, row, step = solved.R.shape[1], 4, 1e-6
+    moves = 0.3 * np.random.default_rng(0).normal(size=(N, k, 1))
+    bend = solved._bend(moves, row)
+    assert bend.shape == (N, k, k)
+    for j in range(k):
+        e = np.zeros((1, k, 1))
+        e[0, j] = step
+        numeric = (solved._remainder(moves + e, [row]) - solved._remainder(moves - e, [row])) / (2 * step)
+        assert_allclose(bend[:, :, j], numeric[:, :, 0], rtol=1e-5, atol=1e-7)
+    every = solved._remainder(np.repeat(moves, N, axis=2))
+    assert_allclose(solved._remainder(moves, [row])[:, :, 0], every[:, :, row], rtol=1e-12, atol=1e-14)
+
+
+class TestHalving:
+    """A step is halved until a share of what was left is gone."""
+
+    def shortened(self, left, moves=1.0, step=4.0, rest=1.0):
+        """With M = 1 and a remainder such that ``left(Δ)`` is left at Δ."""
+        solved, seen = object.__new__(Solved), []
+        solved._remainder = lambda tried, rows: seen.append(tried.item()) or left(tried) - tried
+        parts = (np.full((1, 1, 1), value) for value in (moves, rest, step))
+        tried, rest = solved._shortened(np.eye(1), 0, *parts)
+        return tried.item(), rest.item(), seen
+
+    def test_halves_until_less_is_left(self):
+        tried, rest, seen = self.shortened(np.abs)
+        assert (tried, rest, seen) == (0.0, 0.0, [-3.0, -1.0, 0.0])
+
+    def test_a_quarter_of_a_full_step_is_enough(self):
+        assert self.shortened(lambda tried: 0.0 * tried + 0.75)[2] == [-3.0]
+        assert self.shortened(lambda tried: 0.0 * tried + 0.76)[2] == [-3.0, -1.0]
+
+    def test_gives_up_after_so_many(self):
+        tried, rest, seen = self.shortened(lambda tried: 0.0 * tried + 5.0)
+        assert len(seen) == module.MOST_HALVINGS and tried == 1.0 - 4.0 * 0.5**9 and rest == 5.0
 
 
 def test_anderson_acceleration():

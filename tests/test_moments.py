@@ -55,6 +55,13 @@ def test_zeros_are_neutral_and_grow_in_place():
     assert zeros.here() is zeros
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["none", "weights"])
+def test_no_centres_have_totals_all_the_same(weight):
+    moments = Moments.zeros(0, 2).add(np.empty((4, 0)), TARGETS, weight)
+    assert_are_sums(moments, np.empty((4, 0)), TARGETS, np.ones(4) if weight is None else weight)
+    assert moments.H.shape == (0, 0) and moments.h.shape == (0, 2)
+
+
 def test_sums_and_differences():
     a, b = Moments.of(PHI[:1], TARGETS[:1]), Moments.of(PHI[1:], TARGETS[1:])
     assert_are_sums(a + b, PHI, TARGETS, np.ones(4))
