@@ -175,6 +175,8 @@ class TestScaling:
 class TestLeastSquares:
     """LSPC: the dual form, packed or not, the primal ones, and leave-one-out of all of them."""
 
+    # float32 products end at their rounding errors for the smallest ridge, and say so
+    @pytest.mark.filterwarnings("ignore:Conjugate gradients stopped")
     @given(table=tables(), kernel=st.sampled_from(list(KERNELS)), ridge=st.sampled_from(RIDGES))
     @pytest.mark.parametrize("form", ["dense", "packed", "cg"])
     def test_all_rows_as_centres(self, form, table, kernel, ridge):
