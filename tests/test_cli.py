@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import platform
 import subprocess
 import sys
 
@@ -120,9 +122,22 @@ class TestFit:
     def test_other_estimators(self, folder, estimator, capsys):
         model = folder / f"{estimator}.kproba"
         words = ("fit", folder / "train.csv", "--target", "income", "--model", model, "--estimator", estimator)
-        # few noisy rows: rounding errors of another BLAS kernel choose another width of the surface classifier
-        assert answer(capsys, *words)["leave_one_out"]["error"] < 0.5
-        assert answer(capsys, "evaluate", folder / "test.csv", "--model", model)["error"]["value"] < 0.5
+        most = 0.52 if estimator == "surface" else 0.4  # it has no ridge against 30 columns of noise
+        assert answer(capsys, *words)["leave_one_out"]["error"] < most
+        assert answer(capsys, "evaluate", folder / "test.csv", "--model", model)["error"]["value"] < most
+
+    @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="these BLAS kernels are of x86")
+    def test_same_model_on_every_processor(self, folder, tmp_path):
+        """Rows are sampled by the bits of their values, so that text must be encoded to the same bits everywhere."""
+        found = []
+        for processor in ("Haswell", "Nehalem"):
+            model, out = tmp_path / f"{processor}.kproba", tmp_path / f"{processor}.csv"
+            fit = ("fit", folder / "train.csv", "--target", "income", "--model", model, "--estimator", "surface")
+            for words in (fit, ("predict", folder / "test.csv", "--model", model, "--out", out)):
+                command = [sys.executable, "-m", "kproba.cli", *map(str, words), "--quiet"]
+                subprocess.run(command, check=True, env={**os.environ, "OPENBLAS_CORETYPE": processor})
+            found.append(pd.read_csv(out)["proba_high"].to_numpy())
+        np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
 class TestPredict:

@@ -33,9 +33,7 @@ MODELS = {
     "lspc given": LSPC(kernel="gaussian", width=0.7, ridge=1e-2, centers=100, link="clip", random_state=0),
     "lspc balanced": LSPC(width="median", class_weight="balanced", centers=80, random_state=0),
     "surface": SurfaceKernelClassifier(random_state=0),
-    "klr": KernelLogisticRegression(
-        kernel="gaussian", ridge=(1e-1, 1e-2, 1e-3, 1e-4), centers=60, random_state=0
-    ),
+    "klr": KernelLogisticRegression(kernel="gaussian", ridge=(1e-1, 1e-2, 1e-3, 1e-4), centers=60, random_state=0),
     "klr given": KernelLogisticRegression(kernel="laplacian", width=4.0, ridge=1e-3, centers=100, random_state=0),
     "surface given": SurfaceKernelClassifier(n_centers=20, width=2.0, centers="random", random_state=0),
     "ivm": ImportVectorMachine(random_state=0),

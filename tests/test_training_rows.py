@@ -260,3 +260,11 @@ def test_model_files(folder, tmp_path):
             save(_models.TableModel(model.pipeline, "y", model.columns, seen), tmp_path / "m.kproba")
     save(_models.TableModel(model.pipeline, "y", model.columns), tmp_path / "m.kproba")
     assert load(tmp_path / "m.kproba").seen is None
+
+
+def test_a_file_that_does_not_know_its_rows(folder, tmp_path, capsys):
+    """As those of earlier versions, or saved from Python: no number goes without a remark."""
+    model = load(folder / "whole.kproba")
+    save(_models.TableModel(model.pipeline, "y", model.columns), tmp_path / "old.kproba")
+    found = judged(capsys, folder / "train.csv", tmp_path / "old.kproba")
+    assert "does not know which rows" in found["warning"]

@@ -12,6 +12,12 @@ from ..report.facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, Facts, abou
 from . import _frames, _models, _text
 from ._training import Recognition, row_digests
 
+#: What is said of a model that was saved from Python, or by an earlier version.
+UNKNOWN = (
+    "This model does not know which rows it was fitted on. If these are among them, the figures above are too good; "
+    "fit it anew with kproba fit to have them recognised."
+)
+
 
 def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
     """The facts of a report on ``args.data``, and which rows these are for a program to read."""
@@ -20,6 +26,8 @@ def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
     about: dict[str, Any] = {"rows": len(rows.y), "on": rows.on, "training_rows": rows.n_training}
     if rows.on == TRAINING:
         about["warning"] = said
+    elif model.seen is None:
+        about["warning"] = UNKNOWN
     elif rows.on != HELD_OUT:
         _text.remark(args, f"{args.data}: {said}")
     found = judged(model.pipeline, rows.X, rows.y, rows.proba)

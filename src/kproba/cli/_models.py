@@ -17,6 +17,7 @@ from ..data.tables import TEXT, Table
 from . import _frames
 from ._kinds import ColumnKinds
 from ._training import SeenRows
+from ._words import TextColumn
 
 ESTIMATORS = {
     "lspc": LSPC,
@@ -106,8 +107,7 @@ def vectorizer():
         skrub = import_module("skrub")
     except ImportError as error:
         raise ImportError("Tables of mixed columns need skrub: pip install 'kproba[tables]'") from error
-    text = skrub.StringEncoder(random_state=0)  # the same file gives the same model
-    table = skrub.TableVectorizer(high_cardinality=text, drop_if_constant=True)
+    table = skrub.TableVectorizer(high_cardinality=TextColumn(), drop_if_constant=True)
     return make_pipeline(ColumnKinds(), table, SimpleImputer(strategy="median", add_indicator=True))
 
 

@@ -24,7 +24,16 @@ _RUN = {
     *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
     *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
     *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer"),
-    *("TfidfTransformer", "ToCategorical", "ToDatetime", "ToFloat", "ToStr", "TruncatedSVD", "_CircularEncoder"),
+    *(
+        "TextColumn",
+        "TfidfTransformer",
+        "ToCategorical",
+        "ToDatetime",
+        "ToFloat",
+        "ToStr",
+        "TruncatedSVD",
+        "_CircularEncoder",
+    ),
 }
 _TEXT = {"CountVectorizer", "HashingVectorizer", "TfidfVectorizer"}
 

@@ -26,6 +26,7 @@ _OWN = {
     "kproba.basis": ("Basis", "MomentsOf"),
     "kproba.cli._models": ("TableModel",),
     "kproba.cli._kinds": ("ColumnKinds",),
+    "kproba.cli._words": ("TextColumn",),
     "kproba.cli._training": ("SeenRows",),
     "kproba.data.encoding": ("Encoding",),
     "kproba.data.items": ("Items", "Memory", "Table"),
@@ -194,8 +195,13 @@ def state_of(obj: Any) -> dict[str, Any]:
     return state
 
 
+#: Parameters that files of earlier versions lack, and their values for these.
+_ADDED_LATER: dict[str, dict[str, Any]] = {"TableModel": {"seen": None}}
+
+
 def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
     """An object of a listed class with these attributes. No constructor runs, and no method that a file could name."""
+    state = {**_ADDED_LATER.get(cls.__name__, {}), **state}
     check_names(cls, state)
     obj = cls.__new__(cls)
     if not hasattr(obj, "__dict__"):
