@@ -33,6 +33,8 @@ ROUNDING = 1e-13
 #: A mean loss below this is as good as none.
 PERFECT = 1e-6
 MOST_STEPS, MOST_HALVINGS = 200, 40
+#: A step that nothing bounds.
+ENDLESS = 1e100
 #: Sums over rows are made in so many parts, each on a thread of its own where there are as many.
 SHARES = 8
 _EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
@@ -239,6 +241,8 @@ class ImportModel:
             step = self._newton_step(gradient, self.factors())
             if 0.5 * np.vdot(gradient, step) > SLOW * promised:
                 step = self._newton_step(gradient, self.renew_factors())
+            if not np.abs(step).max() < ENDLESS:  # every row is certain: no curvature is left that could end it
+                break
             promised = 0.5 * float(np.vdot(gradient, step))
             if not self._descend(step) or promised <= share * self._scale:
                 break

@@ -122,7 +122,8 @@ def _is_below(value: Any, most: Any) -> bool:
 
 def _check_estimator(obj: BaseEstimator) -> None:
     jobs = getattr(obj, "n_jobs", None)
-    _need(jobs is None or (isinstance(jobs, Integral) and abs(int(jobs)) <= MOST_WORKERS), obj, "n_jobs is too large")
+    is_count = isinstance(jobs, Integral) and not isinstance(jobs, bool) and 0 < abs(int(jobs)) <= MOST_WORKERS
+    _need(jobs is None or is_count, obj, "n_jobs is zero, too large, or no number")
     if hasattr(obj, "_parameter_constraints"):
         obj._validate_params()
     d = vars(obj).get("n_features_in_", 0)
@@ -477,8 +478,8 @@ def _check_shapes(obj: Any) -> None:
         for letter, size in zip(letters, array.shape):
             _need(sizes.setdefault(letter, size) == size, obj, f"{name} has the shape {array.shape}")
         if array.dtype.kind == "f" and type(obj).__name__ != "SimpleImputer":
-            _need((np.abs(array) < SCALES[1]).all(), obj, f"{name} has NaN, infinity, or values next to it")
-        _need(name != "scale_" or (np.abs(array) > SCALES[0]).all(), obj, "scale_ has zeros")
+            _need((np.abs(array.astype(float)) < SCALES[1]).all(), obj, f"{name} has NaN, infinity, or values next to it")
+        _need(name != "scale_" or (np.abs(array.astype(float)) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
 def _check_pipeline(pipeline: Any) -> None:

@@ -180,4 +180,5 @@ def _lower(system: np.ndarray) -> np.ndarray:
 def _reach(room: np.ndarray, step: np.ndarray) -> float:
     """How many such steps fit into the room."""
     shrinking = step < 0
-    return float(np.min(room[shrinking] / -step[shrinking], initial=np.inf))
+    with np.errstate(over="ignore"):  # a step next to nothing: as many as you like
+        return float(np.min(room[shrinking] / -step[shrinking], initial=np.inf))

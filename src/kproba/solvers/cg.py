@@ -269,7 +269,8 @@ class Probes:
             controls.append(self.signs * local.times(self.signs) - local.diagonal[:, None])
         scale = known if local is None else local.diagonal
         draws = _without_controls(draws, controls, scale)
-        error = draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
+        with np.errstate(over="ignore"):  # a ridge next to zero, with which the error is as good as infinite
+            error = draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
         # B is at most I/ρ, and at least what the neighbours alone make of it
         least = np.finfo(np.float64).eps / ridge if local is None else local.diagonal
         inverse = np.clip(draws.mean(axis=1), least, 1.0 / ridge)

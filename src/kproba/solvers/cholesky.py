@@ -83,6 +83,8 @@ def with_jitter(decompose: Callable[[float], Any], diagonal: np.ndarray, size: f
 
 def rounding_level(diagonal: np.ndarray) -> float:
     """The size of the rounding errors of a sum of squares with this diagonal."""
+    if not len(diagonal):  # a class without a centre of its own
+        return _TINY
     return float(max(max(len(diagonal), 100) * _EPS * np.mean(diagonal), _TINY))
 
 

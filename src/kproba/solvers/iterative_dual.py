@@ -19,6 +19,8 @@ SAMPLED, NEIGHBOURS, PROBES = 1000, 64, 32
 TARGET_TOL, PROBE_TOL = 1e-4, 1e-3
 #: A kernel matrix of at most so many bytes is kept, in float32; a larger one is computed again for every product.
 KEEP_BYTES = 1500 << 20
+#: Coordinates whose squares, and sums of these over many columns, float32 still holds.
+FARTHEST_IN_FLOAT32 = 1e16
 
 
 @dataclass(frozen=True)
@@ -76,16 +78,20 @@ class IterativeDual:
         return self.kernel(self.points[rows], self.points[rows])
 
     @cached_property
+    def _few(self) -> np.ndarray:
+        """The points in float32, if it holds their squares."""
+        return self.points.astype(np.float32 if abs(self.points).max() < FARTHEST_IN_FLOAT32 else np.float64)
+
+    @cached_property
     def _kept(self) -> np.ndarray | None:
-        few = self.points.astype(np.float32)
-        return self.kernel(few, few) if 4 * self.n_points**2 <= KEEP_BYTES else None
+        return self.kernel(self._few, self._few) if 4 * self.n_points**2 <= KEEP_BYTES else None
 
     def _product(self, V: np.ndarray) -> np.ndarray:
         """KV: float32 is enough for a residual of 1e-4."""
         V32 = np.ascontiguousarray(V, dtype=np.float32)
         if self._kept is not None:
             return (self._kept @ V32).astype(np.float64)
-        few, out = self.points.astype(np.float32), np.empty_like(V)
+        out = np.empty_like(V)
         for rows in row_slices(self.n_points, 4 * self.n_points):
-            out[rows] = self.kernel(few[rows], few) @ V32
+            out[rows] = self.kernel(self._few[rows], self._few) @ V32
         return out
