@@ -156,11 +156,13 @@ class _Run:
         fall = _dots(residual, turned)
         while len(active) and self.n_iter < self.max_iter:
             image = self.times(along)
-            step = fall / _dots(along, image)
+            bend = _dots(along, image)
+            flat = ~(bend > 0.0)  # all that is left of the residual is rounding errors
+            step = np.where(flat, 0.0, fall / np.where(flat, 1.0, bend))
             found[:, active] += step * along
             residual -= step * image
             self._count(left := np.linalg.norm(residual, axis=0) / goal[active])
-            if (done := left <= 1.0).any():
+            if (done := flat | (left <= 1.0)).any():
                 active, residual, along, fall = active[~done], residual[:, ~done], along[:, ~done], fall[~done]
             turned = self.preconditioner.precondition(residual, self.ridge)
             fall, before = _dots(residual, turned), fall
@@ -227,7 +229,9 @@ class LocalInverse:
         for some in row_slices(n, 1, LOCAL_BATCH):
             scale = root[members[some]]
             M = np.stack([gram(rows) for rows in members[some]]) * scale[:, :, None] * scale[:, None, :]
-            np.einsum("bii->bi", M)[:] += ridge
+            diagonals = np.einsum("bii->bi", M)
+            # a ridge that rounding swallows leaves equal rows singular
+            diagonals += np.maximum(ridge, 10 * p * np.finfo(float).eps * diagonals.max(axis=1, keepdims=True))
             w[some] = np.linalg.solve(M[:, :p, :p], M[:, :p, p:])[:, :, 0]
             diagonal[some] = 1.0 / np.maximum(M[:, p, p] - np.einsum("bi,bi->b", w[some], M[:, :p, p]), ridge)
         weights = sparse.csr_array((w.ravel(), neighbours.ravel(), np.arange(n + 1) * p), shape=(n, n))
