@@ -15,13 +15,13 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.decomposition import PCA
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler
 
 import kproba
-from kproba import LSPC, KernelLogisticRegression, ModelFileError, Spectrum
+from kproba import LSPC, BagOfFeatures, KernelLogisticRegression, ModelFileError, Spectrum
 from kproba.cli._kinds import ColumnKinds
 from kproba.persist import extent, graph
 
@@ -519,3 +519,26 @@ def test_files_of_version_1_0(name):
     expected = np.array(json.loads(path.with_suffix(".json").read_text()))
     model = kproba.load(path.with_suffix(".kproba"))
     np.testing.assert_allclose(model.predict_proba(fuzz.rows_for(model)), expected, atol=1e-4)
+
+
+def test_steps_that_do_not_go_together():
+    """Found by fuzzing: each of these files loaded, and its model failed at the first prediction."""
+    X, y = load_iris(return_X_y=True)
+    bags = [np.outer([1.0, 2.0, 3.0], x) for x in X[::10]]
+    pipeline = make_pipeline(BagOfFeatures(n_words=3, random_state=0), LSPC(**GIVEN)).fit(bags, y[::10])
+    pipeline.steps.insert(0, pipeline.steps[0])
+    with pytest.raises(ModelFileError, match="two steps have the same name"):
+        kproba.save(pipeline, BytesIO())
+    pipeline.steps[0] = ("again", pipeline.steps[0][1])
+    with pytest.raises(ModelFileError, match="makes no items for BagOfFeatures"):
+        kproba.save(pipeline, BytesIO())
+    words = make_pipeline(TfidfVectorizer(), LSPC(**GIVEN)).fit(
+        ["some words", "and others", "some more"] * 3, [0, 1, 0] * 3
+    )
+    words[0].token_pattern = None
+    with pytest.raises(ModelFileError, match="token_pattern is no pattern"):
+        kproba.save(words, BytesIO())
+    model = LSPC(**GIVEN).fit(X, y)
+    model.n_jobs = 0
+    with pytest.raises(ModelFileError, match="n_jobs is zero"):
+        kproba.save(model, BytesIO())

@@ -263,6 +263,8 @@ class OfDivergence(Kernel):
 
 def _exp_of_product(pairs, factor: float):
     """exp(factor·pairs) in place; where the product overflows, the exponential is zero."""
+    if isinstance(pairs, np.ndarray):
+        factor = max(factor, float(np.finfo(pairs.dtype).min))  # infinity times a distance of zero is no number
     with np.errstate(over="ignore"):
         pairs *= factor
     return in_place("exp", pairs)

@@ -478,7 +478,9 @@ def _check_shapes(obj: Any) -> None:
         for letter, size in zip(letters, array.shape):
             _need(sizes.setdefault(letter, size) == size, obj, f"{name} has the shape {array.shape}")
         if array.dtype.kind == "f" and type(obj).__name__ != "SimpleImputer":
-            _need((np.abs(array.astype(float)) < SCALES[1]).all(), obj, f"{name} has NaN, infinity, or values next to it")
+            _need(
+                (np.abs(array.astype(float)) < SCALES[1]).all(), obj, f"{name} has NaN, infinity, or values next to it"
+            )
         _need(name != "scale_" or (np.abs(array.astype(float)) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
@@ -489,6 +491,9 @@ def _check_pipeline(pipeline: Any) -> None:
         "memory names a folder, whose contents a fit would trust; only None is loaded",
     )
     _check_steps(pipeline, pipeline.steps)
+    for (_, before), (_, step) in pairwise(pipeline.steps):
+        fits = not isinstance(step, BagOfFeatures) or isinstance(before, PictureDescriptors)
+        _need(fits, pipeline, f"{type(before).__name__} makes no items for BagOfFeatures")
     check_pipeline(pipeline)
 
 
@@ -497,6 +502,7 @@ def _check_steps(owner: Any, steps: Any, length: int = 2) -> None:
     for step in steps:
         fits = isinstance(step, tuple) and len(step) == length and isinstance(step[0], str)
         _need(fits and _is_step(step[1]), owner, "a step is no name with a transformer")
+    _need(_are_distinct(step[0] for step in steps), owner, "two steps have the same name")
 
 
 def _is_step(step: Any) -> bool:
@@ -599,6 +605,8 @@ def _check_vocabulary(vectorizer: Any) -> None:
     """Words are numbered without gaps: their numbers go unchecked into a sparse matrix."""
     _need(getattr(vectorizer, "input", "content") == "content", vectorizer, "it would open files named in the rows")
     _check_output_type(vectorizer)
+    has_pattern = vectorizer.analyzer != "word" or isinstance(vectorizer.token_pattern, str)
+    _need(has_pattern or vectorizer.tokenizer is not None, vectorizer, "token_pattern is no pattern")
     weighing = vars(vectorizer).get("_tfidf")
     _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")

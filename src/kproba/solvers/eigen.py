@@ -50,7 +50,7 @@ class EigenPath:
         if penalty is None:
             values, vectors = linalg.eigh(H, driver="evd", check_finite=False)
             return cls(np.maximum(values, 0.0), vectors)
-        floor = WHITENING_FLOOR * len(H) * np.diagonal(penalty).mean()
+        floor = max(WHITENING_FLOOR * len(H) * np.diagonal(penalty).mean(), np.finfo(float).tiny)
         lower = linalg.cholesky(penalty + floor * np.eye(len(H)), lower=True)
         half = linalg.solve_triangular(lower, H, lower=True)
         white = linalg.solve_triangular(lower, half.T, lower=True)
