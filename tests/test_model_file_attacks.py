@@ -532,6 +532,9 @@ def test_steps_that_failed_at_the_first_prediction(tmp_path):
     pipeline.steps[0] = ("again", pipeline.steps[0][1])
     with pytest.raises(ModelFileError, match="makes no items for BagOfFeatures"):
         kproba.save(pipeline, tmp_path / "m.kproba")
+    pipeline.steps[0] = ("again", "drop")
+    with pytest.raises(ModelFileError, match="cannot be dropped"):
+        kproba.save(pipeline, tmp_path / "m.kproba")
     words = make_pipeline(TfidfVectorizer(), LSPC(**GIVEN)).fit(
         ["some words", "and others", "some more"] * 3, [0, 1, 0] * 3
     )

@@ -491,6 +491,8 @@ def _check_pipeline(pipeline: Any) -> None:
         "memory names a folder, whose contents a fit would trust; only None is loaded",
     )
     _check_steps(pipeline, pipeline.steps)
+    kept = not any(isinstance(step, str) and step == "drop" for _, step in pipeline.steps)
+    _need(kept, pipeline, "a step of a pipeline cannot be dropped")
     for (_, before), (_, step) in pairwise(pipeline.steps):
         fits = not isinstance(step, BagOfFeatures) or isinstance(before, PictureDescriptors)
         _need(fits, pipeline, f"{type(before).__name__} makes no items for BagOfFeatures")
