@@ -47,7 +47,11 @@ def _targets(tree: ast.AST, package: str, modules: dict[str, Path]):
 def _running(tree: ast.AST):
     """All nodes but those below ``if TYPE_CHECKING``."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and "not" not in ast.unparse(node.test):
+        if (
+            isinstance(node, ast.If)
+            and "TYPE_CHECKING" in ast.unparse(node.test)
+            and "not" not in ast.unparse(node.test)
+        ):
             continue
         yield node
         yield from _running(node)
@@ -136,7 +140,9 @@ def main() -> None:
     print(f"hand-offs of an LSPC fit: {handed}")
     print(f"files touched by it: {len(files)}")
     print(f"import edges per module: {sum(map(len, edges.values())) / len(edges):.1f}")
-    print(f"largest cycle of modules: {max(map(len, groups), default=0)}, of folders: {max(map(len, cycles(tops)), default=0)}")
+    print(
+        f"largest cycle of modules: {max(map(len, groups), default=0)}, of folders: {max(map(len, cycles(tops)), default=0)}"
+    )
     print(f"lines: {lines}")
 
 

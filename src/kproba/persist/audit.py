@@ -557,9 +557,10 @@ def _check_categories(encoder: Any) -> None:
     _need(isinstance(categories, list) and len(categories) == encoder.n_features_in_, encoder, "categories_ is odd")
     for known in categories:
         _need(isinstance(known, np.ndarray) and known.ndim == 1 and len(known) > 0, encoder, "categories_ is odd")
+        _need(known.dtype.kind in "OUSfiub", encoder, "categories_ are neither text nor numbers")
         _need(known.dtype.kind != "f" or not np.isinf(known).any(), encoder, "categories_ has infinity")
         if known.dtype.kind not in "OUS":  # these are looked up by bisection
-            sure = known[:-1] if known.dtype.kind in "fM" and known[-1] != known[-1] else known
+            sure = known[:-1] if known.dtype.kind == "f" and known[-1] != known[-1] else known
             _need((sure[:-1] < sure[1:]).all(), encoder, "categories_ are not in order")
     if "_n_features_outs" in vars(encoder):
         sizes = _check_infrequent(encoder, categories)
