@@ -2,7 +2,7 @@
 
     python scripts/structure.py
 
-A hand-off is a call during ``LSPC().fit`` in which one file of ``estimators/`` calls a method of the same estimator that
+A hand-off is a call during ``LSPC().fit`` in which a file of ``estimators/`` calls a method of the same estimator that
 another file defines. Import edges are between modules of kproba, lazy imports included.
 """
 
@@ -140,9 +140,8 @@ def main() -> None:
     print(f"hand-offs of an LSPC fit: {handed}")
     print(f"files touched by it: {len(files)}")
     print(f"import edges per module: {sum(map(len, edges.values())) / len(edges):.1f}")
-    print(
-        f"largest cycle of modules: {max(map(len, groups), default=0)}, of folders: {max(map(len, cycles(tops)), default=0)}"
-    )
+    print(f"largest cycle of modules: {max(map(len, groups), default=0)}")
+    print(f"largest cycle of folders: {max(map(len, cycles(tops)), default=0)}")
     print(f"lines: {lines}")
 
 

@@ -17,15 +17,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ..bags import BagOfFeatures
-from ..basis import Basis
+from ..basis.basis import Basis
+from ..basis.moments import Moments
 from ..data.items import Items, Memory, Sequences, Table
-from ..data.look import Look, _Sample
+from ..data.scaling import Scaling
 from ..data.sources import Chunk
+from ..data.summary import Look, _Sample
 from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
+from ..features.bags import BagOfFeatures
+from ..features.pictures import PictureDescriptors
 from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Precomputed, as_kernels
 from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
@@ -33,9 +36,6 @@ from ..kernels.mended import Mended
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
-from ..moments import Moments
-from ..pictures import PictureDescriptors
-from ..scaling import Scaling
 from .frame_trial import check_frame
 from .trial import check_pipeline, check_scores
 
