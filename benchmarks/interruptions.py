@@ -18,7 +18,7 @@ import kproba
 from kproba import LSPC
 from kproba.data import all_rows
 from kproba.data.checkpoint import EVERY, Checkpoint
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.progress import RowProgress
 
 from . import many_rows, results
@@ -52,9 +52,9 @@ class NotedProgress(RowProgress):
 def fit(task: dict) -> dict:
     """A fit that notes its progress and stores its coefficients."""
     notes = Path(task["notes"])
-    for module in (_sources, all_rows):
+    for module in (_reading, all_rows):
         module.RowProgress = partial(NotedProgress, notes)
-    _sources.Checkpoint = partial(Checkpoint, every=task["every"])
+    _reading.Checkpoint = partial(Checkpoint, every=task["every"])
     rows = kproba.open_rows(task["folder"], target="label")
     model = LSPC(**many_rows.GIVEN, centers=task["centers"], link="clip", n_jobs=task["threads"])
     notes.write_text(f"begin 0 0 {time.time()}\n")

@@ -23,7 +23,7 @@ from sklearn.metrics import log_loss
 from kproba.data.all_rows import AllRows
 from kproba.data.sources import ArraySource
 from kproba.data.toys import Toy, clouds_2013
-from kproba.estimators._sources import SourceClassifier
+from kproba.estimators import _reading
 
 from . import results
 from .memory import resident
@@ -158,7 +158,7 @@ def timing(owner, name: str) -> Iterator[list[float]]:
 def fit_cell(model, rows, *more) -> dict:
     """Fit, and say how long it took, what its passes took, and the memory of this process before and at its peak."""
     before = resident()[0]
-    with timing(SourceClassifier, "_look") as look, timing(AllRows, "sum") as sums:
+    with timing(_reading, "look_at") as look, timing(AllRows, "sum") as sums:
         seconds = results.timed(lambda: model.fit(rows, *more))[1]
     peak = resident()[1]
     passes = {"look_seconds": sum(look), "sums_seconds": sum(sums)}

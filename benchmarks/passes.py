@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from kproba import ImportVectorMachine, KernelLogisticRegression
 from kproba.data.real import load
 from kproba.data.toys import clouds_2013
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 from . import results
 
@@ -50,12 +50,12 @@ def rows_of(name: str, data_dir, n: int | None):
 @contextmanager
 def sample_of(size: int):
     """Samples of so many rows: of more than there are, everything is in memory."""
-    original = _sources.sample_size
-    _sources.sample_size = lambda d: size
+    original = _reading.sample_size
+    _reading.sample_size = lambda d: size
     try:
         yield
     finally:
-        _sources.sample_size = original
+        _reading.sample_size = original
 
 
 def fitted(make, rows, sample: int) -> dict:

@@ -2,8 +2,7 @@
 
     python scripts/structure.py
 
-A hand-off is a call during ``LSPC().fit`` in which a file of ``estimators/`` calls a method of the same estimator that
-another file defines. Import edges are between modules of kproba, lazy imports included.
+A hand-off is a place, in ``LSPC().fit``, where one file calls a method of the estimator that another file defines. Import edges are between modules of kproba, lazy imports included.
 """
 
 from __future__ import annotations
@@ -108,10 +107,9 @@ def walk_of_a_fit() -> tuple[int, list[str]]:
     from kproba import LSPC
 
     X, y = load_iris(return_X_y=True)
-    model, files, handed = LSPC(random_state=0, n_jobs=1), [], 0
+    model, files, handed = LSPC(random_state=0, n_jobs=1), [], set()
 
     def watch(frame, event, argument):
-        nonlocal handed
         path = frame.f_code.co_filename
         if event != "call" or not path.startswith(str(ROOT)):
             return
@@ -119,16 +117,17 @@ def walk_of_a_fit() -> tuple[int, list[str]]:
         if short not in files:
             files.append(short)
         caller = frame.f_back
-        is_own = frame.f_locals.get("self") is model and caller is not None and caller.f_locals.get("self") is model
-        if is_own and caller.f_code.co_filename != path and "/estimators/" in caller.f_code.co_filename:
-            handed += 1
+        if frame.f_locals.get("self") is model and caller is not None:
+            place = caller.f_code.co_filename, caller.f_lineno
+            if place[0] != path and place[0].startswith(str(ROOT)):
+                handed.add((*place, frame.f_code.co_name))
 
     sys.setprofile(watch)
     try:
         model.fit(X, y)
     finally:
         sys.setprofile(None)
-    return handed, files
+    return len(handed), files
 
 
 def main() -> None:

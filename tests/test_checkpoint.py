@@ -13,7 +13,7 @@ from kproba.basis.moments import Moments
 from kproba.data import checkpoint
 from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 3))
@@ -28,7 +28,7 @@ def source(y=Y):
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
-    monkeypatch.setattr(_sources, "sample_size", lambda d: 100)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: 100)
 
 
 @pytest.fixture

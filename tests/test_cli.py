@@ -15,7 +15,7 @@ from kproba import cli
 from kproba.basis.moments import Moments
 from kproba.cli import _frames
 from kproba.data.checkpoint import Checkpoint
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 RNG = np.random.default_rng(0)
 
@@ -260,7 +260,7 @@ class TestStreams:
     @pytest.mark.parametrize("estimator", ["lspc", "klr", "ivm", "surface"])
     def test_same_model_where_a_sample_decides(self, tables, estimator, monkeypatch):
         """Fewer rows are kept in memory than there are, and all are summed up: in float32, hence in the same chunks."""
-        monkeypatch.setattr(_sources, "sample_size", lambda d: 150)
+        monkeypatch.setattr(_reading, "sample_size", lambda d: 150)
         whole = self.fitted(tables, "t.parquet", "whole.kproba", "--estimator", estimator)
         streamed = self.fitted(tables, "t.parquet", "streamed.kproba", "--stream", "--estimator", estimator)
         np.testing.assert_allclose(streamed, whole, atol=1e-8)
@@ -297,7 +297,7 @@ class TestStreams:
 
     def test_goes_on_after_an_interruption(self, tables, monkeypatch, capsys):
         """Interrupted in one chunk after the other; the model is the one that was left alone, to the last bit."""
-        monkeypatch.setattr(_sources, "sample_size", lambda d: 150)
+        monkeypatch.setattr(_reading, "sample_size", lambda d: 150)
         monkeypatch.setattr(Checkpoint.__init__, "__defaults__", (0.0,))
         options = ("--chunk-rows", 60, "--sample-rows", 100)
         alone = self.fitted(tables, "t.csv", "alone.kproba", "--stream", *options)

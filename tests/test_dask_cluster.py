@@ -10,7 +10,7 @@ import pytest
 
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.data.dask import GROUPS, DaskSource, _groups
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -27,7 +27,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def rows(monkeypatch):
-    monkeypatch.setattr(_sources, "sample_size", lambda d: 800)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: 800)
     random = np.random.default_rng(0)
     X = random.standard_normal((N, 5))
     return X, (random.uniform(size=N) < 1 / (1 + np.exp(-3 * X[:, 0] * X[:, 1]))).astype(int)

@@ -14,14 +14,13 @@ from sklearn.datasets import make_classification
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba import arrays as devices
 from kproba.arrays import Device, choose, is_tensor, to_numpy
-from kproba.basis import device_basis as device_basis
-from kproba.basis import device_moments as device_moments
+from kproba.basis import device_basis, device_moments
 from kproba.basis.basis import Basis
 from kproba.basis.device_basis import DeviceBasis
 from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
 from kproba.problems.least_squares import LeastSquares
 from kproba.solvers.device_dual import DeviceDual
@@ -51,7 +50,7 @@ def data():
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(_sources, "sample_size", lambda d: 300)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: 300)
 
 
 @pytest.fixture

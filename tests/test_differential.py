@@ -20,7 +20,7 @@ from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sampling import sample_rows
 from kproba.data.scaling import fit_scaling
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian
 from kproba.problems import least_squares
@@ -306,7 +306,7 @@ class TestSources:
     @given(table=tables(rows=(6, 14)), ridge=st.sampled_from(RIDGES), size=st.integers(2, 4))
     def test_a_sample_decides_and_all_rows_are_summed_up(self, table, ridge, size):
         Z, new = np.unique(table.X + 0.0, axis=0)[:4], new_points(table.X)
-        with mock.patch.object(_sources, "sample_size", lambda d: size):
+        with mock.patch.object(_reading, "sample_size", lambda d: size):
             model = self.model(Z, ridge).fit(*table)
         expected, system = self.expected(table, Z, ridge, new)
         assert_close(scores_of(model, new), expected, system)
@@ -318,7 +318,7 @@ class TestSources:
         chunks = (tuple(part.stop - part.start for part in data.draw(cuts(n))),)
         X = da.from_array(table.X, chunks=(*chunks, -1))
         y, weight = (da.from_array(part, chunks=chunks) for part in table[1:])
-        with dask.config.set(scheduler="synchronous"), mock.patch.object(_sources, "sample_size", lambda d: size):
+        with dask.config.set(scheduler="synchronous"), mock.patch.object(_reading, "sample_size", lambda d: size):
             model = self.model(Z, ridge).fit(X, y, weight)
             proba = model.predict_proba(X).compute()
         expected, system = self.expected(table, Z, ridge, new)
@@ -328,7 +328,7 @@ class TestSources:
     @given(table=tables(rows=(6, 14)), ridge=st.sampled_from(RIDGES), size=st.sampled_from([3, 10**6]))
     def test_device(self, table, ridge, size):
         Z, new = np.unique(table.X + 0.0, axis=0)[:4], new_points(table.X)
-        with mock.patch.object(_sources, "sample_size", lambda d: size):
+        with mock.patch.object(_reading, "sample_size", lambda d: size):
             model = self.model(Z, ridge).fit(array_api_strict.asarray(table.X), table.y, table.weight)
         expected, system = self.expected(table, Z, ridge, new)
         assert_close(scores_of(model, new), expected, system)
@@ -396,7 +396,7 @@ class TestLikelihood:
     @given(table=tables(rows=(6, 12), classes=(2, 3)), ridge=st.sampled_from((1e-2, 1e-1)), size=st.integers(2, 4))
     def test_a_sample_decides_and_passes_go_over_all_rows(self, table, ridge, size):
         model = self.model(ridge=ridge, centers=np.unique(table.X + 0.0, axis=0)[:4], tol=1e-6)
-        with mock.patch.object(_sources, "sample_size", lambda d: size):
+        with mock.patch.object(_reading, "sample_size", lambda d: size):
             model.fit(*table)
         assert self.left_to_gain(model, table, ridge) < 2 * model.tol
 
@@ -500,7 +500,7 @@ class TestSurface:
 
     @given(table=tables(rows=(6, 14)), size=st.integers(2, 4))
     def test_a_sample_decides_and_all_rows_are_summed_up(self, table, size):
-        with mock.patch.object(_sources, "sample_size", lambda d: size):
+        with mock.patch.object(_reading, "sample_size", lambda d: size):
             model = self.model(np.unique(table.X + 0.0, axis=0)[:3]).fit(*table)
         self.check(model, table)
 

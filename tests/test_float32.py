@@ -11,7 +11,7 @@ from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression
 from kproba.arrays import Device
 from kproba.basis.device_basis import DeviceBasis
 from kproba.data.sources import ArraySource
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 ALL = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
 
@@ -42,7 +42,7 @@ def test_low_precision_is_exact_and_silent(classifier, dtype):
 @pytest.mark.parametrize("classifier", [LSPC, KernelLogisticRegression, SurfaceKernelClassifier])
 def test_float32_sources_are_summed_in_float64(classifier, monkeypatch):
     """A sample decides, all rows are summed: by the same numbers whichever precision they are stored in."""
-    monkeypatch.setattr(_sources, "sample_size", lambda d: 200)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: 200)
     X, y = smooth_problem(900)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -73,7 +73,7 @@ class TestDevices:
     @pytest.mark.parametrize("options", [{"kernel": "gaussian", "width": 4.0, "ridge": 1e-6}, {"kernel": "laplacian"}])
     @pytest.mark.parametrize("penalty", ["rkhs", "parameters"])
     def test_sums_that_float32_does_not_resolve(self, tensor, monkeypatch, options, penalty):
-        monkeypatch.setattr(_sources, "sample_size", lambda d: 200)
+        monkeypatch.setattr(_reading, "sample_size", lambda d: 200)
         X, y = smooth_problem(900, d=2)
         model = LSPC(centers=40, penalty=penalty, random_state=0, **options)
         with warnings.catch_warnings():

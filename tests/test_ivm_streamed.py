@@ -13,7 +13,7 @@ from kproba.data.checkpoint import Checkpoint
 from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource, Chunk
 from kproba.data.toys import clouds_2013
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.problems.import_vectors import (
     SEARCHES,
     FirstRowsOf,
@@ -217,7 +217,7 @@ class TestSolution:
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(_sources, "sample_size", lambda d: 1000)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: 1000)
 
 
 class TestEstimator:
@@ -227,7 +227,7 @@ class TestEstimator:
         train, test = order[:4000], order[4000:]
         few = ImportVectorMachine(random_state=0).fit(toy.X[train], toy.y[train])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_sources, "sample_size", lambda d: 10**6)
+            patch.setattr(_reading, "sample_size", lambda d: 10**6)
             all_ = ImportVectorMachine(random_state=0).fit(toy.X[train], toy.y[train])
         assert few.n_passes_ < 25 and not hasattr(all_, "n_passes_")
         losses = [log_loss(toy.y[test], model.predict_proba(toy.X[test])) for model in (few, all_)]

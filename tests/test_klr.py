@@ -2,14 +2,14 @@
 
 import warnings
 
-import kproba.leave_one_out as left_out
-import kproba.likelihood as likelihood
 import numpy as np
 import pytest
 import sklearn.exceptions
 from scipy import sparse
 from scipy.special import logsumexp
 
+import kproba.problems.leave_one_out as left_out
+import kproba.problems.likelihood as likelihood
 from kproba import ConvergenceWarning, Gaussian, KernelLogisticRegression
 from kproba.basis.basis import Basis
 from kproba.data.folds import stratified_folds

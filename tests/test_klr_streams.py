@@ -6,7 +6,7 @@ import pytest
 from kproba import ConvergenceWarning, KernelLogisticRegression
 from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.problems.streamed_likelihood import SlopeOf
 
 N, SAMPLE = 4000, 600
@@ -14,7 +14,7 @@ N, SAMPLE = 4000, 600
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(_sources, "sample_size", lambda d: SAMPLE)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: SAMPLE)
 
 
 def rows_of(c, n=N, d=5):

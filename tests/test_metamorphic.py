@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from strategies import Table, cuts, orders, tables
 
 pytestmark = pytest.mark.filterwarnings(
@@ -217,7 +217,7 @@ def test_order_of_chunks(name, table, data):
     if name.startswith(("lspc", "klr")):
         model.set_params(centers=np.unique(table.X + 0.0, axis=0)[:3])
     found = []
-    with dask.config.set(scheduler="synchronous"), mock.patch.object(_sources, "sample_size", lambda d: size):
+    with dask.config.set(scheduler="synchronous"), mock.patch.object(_reading, "sample_size", lambda d: size):
         for each in (table, Table(*(part[order] for part in table))):
             chunks = (tuple(part.stop - part.start for part in data.draw(cuts(len(table.y)))),)
             X = da.from_array(each.X, chunks=(*chunks, -1))

@@ -24,7 +24,7 @@ from kproba.basis.moments import Moments
 from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource, Chunk
 from kproba.data.summary import Look
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 pa = pytest.importorskip("pyarrow")
 N, SAMPLE = 3000, 600
@@ -44,7 +44,7 @@ MODELS = {
 @pytest.fixture
 def small_sample(monkeypatch):
     """Rows count as many from here on, so that tests need not bring a million."""
-    monkeypatch.setattr(_sources, "sample_size", lambda d: SAMPLE)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: SAMPLE)
 
 
 @pytest.fixture(scope="module")
@@ -254,10 +254,10 @@ class TestCheckpoint:
         script = textwrap.dedent(f"""
             import sys, time
             from kproba import LSPC, open_rows
-            from kproba.checkpoint import Checkpoint
-            from kproba.estimators import _sources
-            from kproba.moments import Moments
-            _sources.sample_size = lambda d: {SAMPLE}
+            from kproba.data.checkpoint import Checkpoint
+            from kproba.estimators import _reading
+            from kproba.basis.moments import Moments
+            _reading.sample_size = lambda d: {SAMPLE}
             Checkpoint.__init__.__defaults__ = (0.0,)
             add = Moments.add
             def slow(self, *args, **kwargs):
@@ -285,7 +285,7 @@ class TestCheckpoint:
         subprocess.run([sys.executable, "-c", script], env=environment, check=True)
         source = open_rows(paths, target="label", weight="w", chunk_bytes=3200)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_sources, "sample_size", lambda d: SAMPLE)
+            patch.setattr(_reading, "sample_size", lambda d: SAMPLE)
             clf = LSPC(kernel="gaussian", width=2.0, ridge=1e-4, centers=60, link="clip", random_state=5).fit(source)
         np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), clf.coef_)
 
@@ -366,7 +366,7 @@ def test_a_new_fit_leaves_nothing_of_the_old_one(data, monkeypatch):
     frame = pd.DataFrame(X[:500], columns=list("abcd"))
     clf = LSPC(width=1.0, kernel="gaussian", ridge=1e-2, centers=50, random_state=0).fit(frame, y[:500])
     assert hasattr(clf, "loo_proba_") and hasattr(clf, "feature_names_in_")
-    monkeypatch.setattr(_sources, "sample_size", lambda d: SAMPLE)
+    monkeypatch.setattr(_reading, "sample_size", lambda d: SAMPLE)
     clf.fit(ArraySource(X, y))
     assert not hasattr(clf, "loo_proba_") and not hasattr(clf, "feature_names_in_")
 

@@ -17,7 +17,7 @@ from kproba.basis.basis import Basis
 from kproba.basis.centers import kmeans_centers
 from kproba.basis.moments import Moments
 from kproba.data.rows import Rows
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.kernels import Gaussian
 from kproba.metrics import surface_loss
 from kproba.papers.nelder_mead import Simplex
@@ -264,7 +264,7 @@ class TestHeldOut:
         )
 
     def test_many_rows_calibrate_on_a_sample(self, monkeypatch):
-        monkeypatch.setattr(_sources, "sample_size", lambda d: 300)
+        monkeypatch.setattr(_reading, "sample_size", lambda d: 300)
         X, y = make_classification(1500, 5, random_state=0)
         clf = SurfaceKernelClassifier(random_state=0).fit(X[:1000], y[:1000])
         assert not hasattr(clf, "loo_proba_")

@@ -7,7 +7,7 @@ from sklearn.impute import SimpleImputer
 
 from kproba import LSPC, open_rows, write_probabilities
 from kproba.data.tables import LabelledTable, TableSource, open_table
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 
 pa = pytest.importorskip("pyarrow")
 N = 100
@@ -190,7 +190,7 @@ class TestTableSource:
 
     def test_same_model_as_an_array(self, rows, monkeypatch):
         """Fewer rows are kept in memory than there are: all of them are summed up chunk by chunk."""
-        monkeypatch.setattr(_sources, "sample_size", lambda d: 40)
+        monkeypatch.setattr(_reading, "sample_size", lambda d: 40)
         imputer, X, w = SimpleImputer().fit(rows.whole()), rows.whole(), rows.whole()["whole"].to_numpy(float)
         given = {"width": "median", "centers": 20, "random_state": 0}
         streamed = LSPC(**given).fit(TableSource(rows, imputer, "whole"))

@@ -9,7 +9,7 @@ import pytest
 from kproba import LSPC, ModelFileError, cli, load, save
 from kproba.cli import _frames, _models, _training
 from kproba.cli._training import Recognition, RowSketch, SeenRows, row_digests
-from kproba.estimators import _sources
+from kproba.estimators import _reading
 from kproba.report import write_report
 
 N = 240
@@ -64,7 +64,7 @@ def folder(tmp_path_factory):
     assert run(*fit, path / "whole.kproba") == 0
     assert run(*fit, path / "stream.kproba", "--stream", "--chunk-rows", 70) == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_sources, "sample_size", lambda d: 100)
+        patch.setattr(_reading, "sample_size", lambda d: 100)
         assert run(*fit, path / "large.kproba", "--stream", "--chunk-rows", 70) == 0
         assert run(*fit, path / "array.kproba") == 0
     return path

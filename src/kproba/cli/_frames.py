@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
-from .. import messages as wording
+from .. import messages
 from ..data.files import SEPARATORS
 from ..data.tables import Table, labelled, open_table
 from ..data.writers import TableWriter
@@ -153,7 +153,7 @@ def refuse_overwriting(option: str, path: str, read: Iterable[str]) -> None:
 
 def listing(names) -> str:
     """Names of columns or classes for a message, whatever type they are of."""
-    return wording.listing(map(str, names), most=12)
+    return messages.listing(map(str, names), most=12)
 
 
 def check_output(option: str, path: str) -> None:

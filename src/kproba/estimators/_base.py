@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,10 +27,13 @@ from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double,
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.mended import Mended
 from ..links import in_blocks
+from ..search.candidates import Candidate
+from ..search.record import SearchRecord
 from ..threads import n_workers, row_slices
 from ..typing import Inputs, Targets, available_if
 from ..validation import SMALLEST, check_columns, check_lengths, check_magnitude, check_square, check_tensor
 from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
+from ._reading import Training
 from ._sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
 
 #: Rows of about this size are scaled and scored at a time.
@@ -74,6 +77,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     loo_scores_: np.ndarray
     loo_proba_: np.ndarray
     search_results_: dict[str, np.ndarray]
+    ridge_: float
+    n_iter_: int
+    device_: Device | None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -209,6 +215,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return given_centers(self.centers, self._is_precomputed, scaling)
         return items if scaling is None else scaling(items)
 
+    def _reasons_for_memory(self) -> Iterator[str]:
+        """Why all rows have to be in memory, as the parameters are; none for a model that sums up rows of a source."""
+        if self._is_precomputed:
+            yield "kernel='precomputed' needs an array; a source of rows has no kernel matrix."
+
+    def _why_in_memory(self) -> str | None:
+        return next(self._reasons_for_memory(), None)
+
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -276,13 +290,23 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         kernel.warn()
         return kernel.kernel
 
-    def _store_leave_one_out(self, held_out, X, place: np.ndarray) -> None:
+    def _store(self, solved: Candidate, link, record: SearchRecord, rows: Rows) -> None:
+        """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
+        solution = solved.solution
+        self._store_basis(solved.problem.basis, rows)
+        self.ridge_, self.coef_, self.intercept_ = float(solution.ridge), solution.coef(), solution.intercept
+        self.link_ = link
+        self.search_results_ = record.columns()
+        if solution.n_iter is not None:
+            self.n_iter_ = solution.n_iter
+
+    def _store_leave_one_out(self, held_out, data: Training) -> None:
         """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
-        if held_out is None:
+        if held_out is None or data.place is None:
             return
-        scores, absent = held_out[place], np.flatnonzero(place < 0)
+        scores, absent = held_out[data.place], np.flatnonzero(data.place < 0)
         if len(absent):
-            scores[absent] = self._scores(X[absent])
+            scores[absent] = self._scores(data.inputs[absent])
         self.loo_scores_ = scores[:, : len(self.classes_)]
         if self.link != "none":
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
@@ -377,11 +401,6 @@ def _with_small_indices(X):
     if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) < np.iinfo(np.int32).max:
         X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X
-
-
-def scaled_rows(rows: Rows, scaling) -> Rows:
-    """The rows with their columns scaled; None leaves them as they are."""
-    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
 
 
 def is_source(X) -> bool:

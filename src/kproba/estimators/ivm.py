@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..data.labels import class_factors, encode_labels
 from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
 from ..exceptions import ConvergenceWarning
-from ..kernels import Kernel, Precomputed, as_kernels
+from ..kernels import Kernel, as_kernels
 from ..kernels.mended import definite
 from ..links import Sigmoid, Softmax
 from ..problems.import_vectors import (
@@ -37,6 +37,7 @@ from ..problems.import_vectors import (
 )
 from ..problems.losses import Multinomial, Tags
 from ..progress import Progress
+from ..search.choose import UNIT_ROWS
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import map_independent, n_workers, one_blas_thread
 from ..typing import (
@@ -52,9 +53,9 @@ from ..typing import (
     WidthLike,
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
-from ._base import scaled_rows
-from ._searched import UNIT_ROWS
-from ._sources import SourceClassifier
+from ._base import KernelClassifier
+from ._prepared import prepare, scaled_rows
+from ._reading import Training, read
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10.
 EXPONENTS_2001 = range(10, -11, -1)
@@ -91,7 +92,7 @@ class _Run(NamedTuple):
     growth: Growth
 
 
-class ImportVectorMachine(SourceClassifier):
+class ImportVectorMachine(KernelClassifier):
     r"""Import vector machine: kernel logistic regression on a few import points.
 
     Minimises, over the coefficients of the import points S and over S itself, which grows one row at a time,
@@ -250,58 +251,59 @@ class ImportVectorMachine(SourceClassifier):
         -------
         self
         """
-        self._tuning = tuning
-        try:
-            return super().fit(X, y, sample_weight, classes=classes, checkpoint=checkpoint)
-        finally:
-            del self._tuning
-
-    def _fit_arrays(self, X, y, sample_weight) -> None:
-        rows, place = self._read_rows(X, y, sample_weight)
-        final = self._fit_rows(rows, self._seed(), X.shape[0], training=X)
-        self._store_leave_one_out(final.model.task.loss.scores(leave_one_out(final.model)), X, place)
-        self._warn_if_cut(final.points[-1], stacklevel=5)
-
-    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> _Run:
+        self._check_parameters()
         self._forget("import_indices_", "n_passes_")
-        kernels = [Precomputed(training=training)] if self._is_precomputed else as_kernels(self.kernel)
-        self.scaling_ = self._fit_scaling(rows, kernels)
-        given = None if self._tuning is None else Tuning(self._exact_rows(self._read_tuning(self._tuning, rows)))
-        scaled, total = self._exact_rows(rows), (everything or rows).total_weight
-        kernels = [kernel.prepared(scaled.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
-        self._check_units(scaled, kernels, self.scaling_, seed)
-        # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
-        with one_blas_thread(), Progress(self.verbose, title=type(self).__name__) as progress:
-            kernel, path = self._choose(kernels, scaled, total, given, seed, progress)
+        data = read(self, X, y, sample_weight, classes, checkpoint)
+        table = prepare(self, data)
+        self.scaling_ = table.scaling
+        given = None if tuning is None else Tuning(self._exact_rows(self._read_tuning(tuning, data.rows)))
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            kernel, path = self._choose(table.kernels, data, given, progress)
             ridges = None if path is None else [best_of(path, self.tuning_loss).ridge]
-            if everything is None:
-                final = self._run(_Split(scaled, given), kernel, seed, progress, n_workers(self.n_jobs), ridges)
-                self.import_indices_ = rows.number[final.model.chosen]
-        if everything is not None:
-            rows = subsample(rows, PROPOSING_ROWS, seed)
-            final = self._run_all(_Split(self._exact_rows(rows), given), kernel, seed, ridges, everything)
-            self._find_import_points(rows.X[final.model.chosen], everything)
-            self._warn_if_cut(final.points[-1], stacklevel=6)
-        self._store(final, path or final.points, rows)
-        return final
+            search = self._search_source if data.is_sample else self._search_memory
+            final, rows = search(data, kernel, ridges, given, progress)
+        self._store_points(final, path or final.points, rows)
+        if not data.is_sample:
+            self._store_leave_one_out(final.model.task.loss.scores(leave_one_out(final.model)), data)
+        self._warn_if_cut(final.points[-1])
+        data.finish()
+        return self
 
-    def _refuse_for_source(self) -> None:
-        super()._refuse_for_source()
+    def _search_memory(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
+        """The search for import points among all rows, which are in memory."""
+        # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
+        with one_blas_thread():
+            split = _Split(self._exact_rows(data.rows), given)
+            final = self._run(split, kernel, data.seed, progress, n_workers(self.n_jobs), ridges)
+        self.import_indices_ = data.rows.number[final.model.chosen]
+        return final, data.rows
+
+    def _search_source(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
+        """The search by passes over all rows of a source, of which a sample proposes points."""
+        rows = subsample(data.rows, PROPOSING_ROWS, data.seed)
+        final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.everything)
+        self._find_import_points(rows.X[final.model.chosen], data.everything)
+        return final, rows
+
+    def _reasons_for_memory(self) -> Iterator[str]:
+        yield from super()._reasons_for_memory()
         if self.search == "exact":
-            raise ValueError("search='exact' fits every candidate to all rows, which takes rows in memory.")
+            yield "search='exact' fits every candidate to all rows, which takes rows in memory."
         if isinstance(self.candidates, str) and self.candidates == "all":
-            raise ValueError("candidates='all' looks at all rows in every step, which takes rows in memory.")
+            yield "candidates='all' looks at all rows in every step, which takes rows in memory."
 
     def _exact_rows(self, rows: Rows) -> Rows:
         """Scaled rows in double precision: in single precision a kernel matrix may be indefinite."""
         scaled = scaled_rows(rows, self.scaling_)
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
 
-    def _choose(self, kernels, rows: Rows, total_weight: float, given: Tuning | None, seed: int, progress: Progress):
-        """The kernel, and the points of the path that chooses its ridge for rows of some total weight, if one does."""
-        kernel, path = self._choose_kernel(kernels, rows, given, seed, progress)
+    def _choose(self, kernels: list[Kernel], data: Training, given: Tuning | None, progress: Progress):
+        """The kernel, and the points of the path that chooses its ridge for all rows, if one does."""
+        with one_blas_thread():
+            kernel, path = self._choose_kernel(kernels, self._exact_rows(data.rows), given, data.seed, progress)
         if path is None:
             return kernel, None
+        total_weight = (data.everything or data.rows).total_weight
         # 2001's λ stands before a sum over rows and stays what it is when there are more of them; a user's does not
         unit = path.model.task.rows.total_weight / total_weight if isinstance(self.ridge, str) else 1.0
         return kernel, [point._replace(ridge=unit * point.ridge) for point in path.points]
@@ -423,7 +425,7 @@ class ImportVectorMachine(SourceClassifier):
         size = float(np.abs(np.diagonal(task.columns(sample)[sample])).mean())
         return [2.0 * np.exp(float(e)) * (size or 1.0) / task.rows.total_weight for e in EXPONENTS_2001]
 
-    def _store(self, final: _Run, path: Sequence[PathPoint], rows: Rows) -> None:
+    def _store_points(self, final: _Run, path: Sequence[PathPoint], rows: Rows) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
         model, task, loss = final.model, final.model.task, final.model.task.loss
         self.ridge_ = model.ridge / rows.total_weight
@@ -440,13 +442,13 @@ class ImportVectorMachine(SourceClassifier):
         self.growth_ = final.growth.columns()
         self.n_iter_ = len(model.chosen)
 
-    def _warn_if_cut(self, point: PathPoint, stacklevel: int) -> None:
+    def _warn_if_cut(self, point: PathPoint) -> None:
         if point.is_cut and not _is_auto(self.max_points):
             warnings.warn(
                 f"max_points={self.max_points} ended the search before the stopping rule did: the last change of the "
                 f"objective was {point.gain:.2g} of it, tol={self.tol:g}. Allow more points, or a larger tol or ridge.",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=3,
             )
 
     def _read_tuning(self, tuning, rows: Rows) -> Rows:
@@ -477,9 +479,9 @@ class ImportVectorMachine(SourceClassifier):
             )
         return np.searchsorted(self.classes_, classes)
 
-    def _check_parameters(self) -> list[Kernel]:
-        """Refuse what has no meaning before any work is done; the kernel candidates otherwise."""
-        kernels = as_kernels(self.kernel)
+    def _check_parameters(self) -> None:
+        """Refuse what has no meaning before any work is done."""
+        as_kernels(self.kernel)
         check_choice("search", self.search, tuple(SEARCHES))
         check_choice("tuning_loss", self.tuning_loss, ("log-loss", "error"))
         check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
@@ -495,7 +497,6 @@ class ImportVectorMachine(SourceClassifier):
             check_choice("candidates", self.candidates, ("auto", "all"))
         else:
             check_count("candidates", self.candidates)
-        return kernels
 
 
 def _sampled(rows: Rows, split: _Split, size: int, seed: int) -> _Split:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..basis.basis import Basis
 from ..data.rows import Rows
@@ -15,21 +18,54 @@ from ..links import Sigmoid, Softmax
 from ..problems.likelihood import KEEP_BYTES, ROWS_TO_THE_CENTER, SOLVERS, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
+from ..progress import Progress
 from ..search.candidates import Candidate
+from ..search.choose import GRID_ROWS, choose, ridge_candidates
 from ..search.losses import CalibratedLogLoss, LogLoss
+from ..search.pose import CenterChoice, Pose, is_given
+from ..search.record import SearchRecord
+from ..search.settle import Settling, constant_prior
 from ..search.staged import Search
-from ..search.widths import RIDGES
-from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, RandomState, RidgeLike, ScalingName, WidthLike
-from ..validation import check_count, check_fraction
-from ._searched import GRID_ROWS, SearchedClassifier
+from ..search.widths import RIDGES as RIDGES_OF_SQUARES
+from ..threads import n_workers
+from ..typing import (
+    CentersLike,
+    ClassWeight,
+    DeviceLike,
+    Inputs,
+    KernelLike,
+    PathLike,
+    RandomState,
+    RidgeLike,
+    ScalingName,
+    Targets,
+    WidthLike,
+)
+from ..validation import check_choice, check_count, check_fraction
+from ._base import KernelClassifier
+from ._parameters import (
+    center_choice,
+    center_for_every_row,
+    check_centers_against,
+    check_ridge_and_centers,
+    check_search_parameters,
+    documented_fit,
+    knows_number_of,
+    scores_of_all,
+)
+from ._prepared import Prepared, prepare, scaled_rows
+from ._reading import Training, read
+from ._sanity import refuse_more_than_memory
 
+#: The ridges that are tried.
+RIDGES = tuple(10.0**e for e in range(-1, -9, -1))
 #: Decides on how many rows widths are compared: about a fifth of the operations of one leave-one-out there.
 SEARCH_FLOPS = 1e9
 #: Multiples of the width that is best for least squares; the likelihood often wants a wider kernel.
 WIDTH_FACTORS = (1.0, 2.0)
 
 
-class KernelLogisticRegression(SearchedClassifier):
+class KernelLogisticRegression(KernelClassifier):
     r"""Kernel logistic regression.
 
     Fits the class posteriors as the softmax of kernel expansions by maximum penalised likelihood,
@@ -116,9 +152,6 @@ class KernelLogisticRegression(SearchedClassifier):
     """
 
     _iterates = True
-    _ridge_grid = tuple(10.0**e for e in range(-1, -9, -1))
-    _adds_up = False
-    _solvers = ("auto", *SOLVERS)
 
     def __init__(
         self,
@@ -156,36 +189,88 @@ class KernelLogisticRegression(SearchedClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
+    @documented_fit
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
+        self._check_parameters()
+        data = read(self, X, y, sample_weight, classes, checkpoint)
+        self._check_against(data.rows, data.n_given)
+        table = prepare(self, data)
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            search = self._search(table, data, progress)
+            staged, folds = partial(self._staged, search, table.scaling), int(self.folds) if self._by_folds else None
+            chosen = choose(
+                search,
+                table.kernels,
+                table.rows,
+                table.scaling,
+                self.width,
+                staged,
+                folds=folds,
+                grid_rows=self._grid_rows(table.rows),
+            )
+            best, self.scaling_ = chosen
+            rows = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
+            solved = self._solve_on_all_rows(search, best, rows, data)
+        link = Sigmoid() if data.rows.is_multilabel else Softmax()
+        self._store(solved, link, search.record, data.rows)
+        self._store_leave_one_out(solved.solution.held_out, data)
+        data.finish()
+        return self
+
+    @property
+    def _by_folds(self) -> bool:
+        return self.selection == "cv"
+
+    def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
+        """What is tried, and how it is judged."""
+        density = CenterChoice(self.centers).density(data.size)
+        return Search(
+            pose=self._pose(self._problem, table.scaling, density, data.seed),
+            judge=LogLoss(),
+            ridges=ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, lambda size: size),
+            any_ridge=isinstance(self.ridge, str),
+            density=density,
+            every_ridge_costs=True,
+            patience=1,
+            workers=n_workers(self.n_jobs),
+            seed=data.seed,
+            record=SearchRecord(),
+            progress=progress,
+        )
+
+    def _pose(self, make, scaling, density: float, seed: int) -> Pose:
+        """How rows and a kernel become a problem with so many centres to the row."""
+        return Pose(make, center_choice(self, scaling), density, seed, n_workers(self.n_jobs))
+
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
+        """Everything but the ridge (2001 Eq. 9)."""
         solver = "newton" if self.solver == "auto" else self.solver
         return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed)
-
-    def _search_options(self, rows: Rows) -> dict:
-        return {"every_ridge_costs": True, "patience": 1}
 
     def _grid_rows(self, rows: Rows) -> int:
         """Leave-one-out among c classes takes some cn³ operations: fewer rows for more classes."""
         return int(min(GRID_ROWS, (SEARCH_FLOPS / rows.n_classes) ** (1 / 3)))
 
-    def _staged(self, search: Search, rows: Rows, kernels: list[Kernel], scaling, relevance: bool):
+    def _staged(self, search: Search, scaling, rows: Rows, kernels: list[Kernel]):
         """Kernel, width and relevance by least squares; then the likelihood has its say on width and ridge.
 
         The least-squares problem has the same basis, and its leave-one-out is exact and far cheaper.
         """
-        pose = self._pose(
-            scaling, search.density, search.seed, lambda rows, basis, seed: least_squares(rows, basis, True)
-        )
+        pose = self._pose(_least_squares, scaling, search.density, search.seed)
+        record, progress = search.record, search.progress
         screening = Search(
-            pose,
-            CalibratedLogLoss(),
-            RIDGES,
-            search.seed,
-            search.record,
-            search.progress,
-            search.workers,
-            search.density,
+            pose, CalibratedLogLoss(), RIDGES_OF_SQUARES, search.seed, record, progress, search.workers, search.density
         )
-        found, weighted = screening.staged(rows, kernels, scaling, relevance)
+        weighs_columns = self.scaling == "auto" and not is_given(self.centers)
+        found, weighted = screening.staged(rows, kernels, scaling, weighs_columns)
         if weighted is not scaling:
             ratio = weighted.relevance / scaling.relevance
             rows = rows.replace_inputs(rows.X * ratio.astype(rows.X.dtype))
@@ -193,46 +278,59 @@ class KernelLogisticRegression(SearchedClassifier):
         widths = [found.kernel.with_width(found.kernel.width * factor) for factor in WIDTH_FACTORS]
         return search.grid(few, widths, "likelihood")[0], weighted
 
-    def _ridge_for_more_rows(self, ridge: float, few: float, many: float) -> float:
-        """The penalty of the sum, nλ, is a prior for the scores: it stays what it is."""
-        return ridge * few / many
+    def _solve_on_all_rows(self, search: Search, best: Candidate | Kernel, rows: Rows, data: Training) -> Candidate:
+        """The winner on all rows. From a source each ridge would cost several passes, so that the sample chooses it."""
+        pose: Any = self._streamed(rows, data) if data.is_sample else lambda kernel, _: search.pose(rows, kernel)
+        needs_scores = self.loo != "auto"
+        settling = Settling(search, rows, pose, data.is_sample, constant_prior, needs_scores, self._by_folds)
+        if not data.is_sample or isinstance(best, Kernel) or self._by_folds:
+            return settling.solve(best)
+        problem = pose(best.kernel, best.solution.ridge)
+        return settling.solve_at(problem, self._ridge_by_sample(search, best, problem))
 
-    def _judge(self, rows: Rows):
-        return LogLoss()
+    def _streamed(self, rows: Rows, data: Training):
+        """How a kernel becomes the problem of all rows: gradients of all, beside a sample whose features are kept."""
+        density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
+        pose = self._pose(self._problem, self.scaling_, density, data.seed)
 
-    def _fit_link(self, held_out, rows: Rows):
-        return Sigmoid() if rows.is_multilabel else Softmax()
+        def streamed(kernel: Kernel, ridge: float) -> StreamedLikelihood:
+            problem: Any = pose(rows, kernel)
+            n_columns = problem.basis.n_centers + 1
+            kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
+            sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
+            return StreamedLikelihood(sample, data.everything, data.everything.encoding(self.scaling_), self.device_)
 
-    def _of_all_rows(self, problem, everything, ridge: float) -> StreamedLikelihood:
-        """The gradients of all rows beside as much of the sample as has its features kept in memory."""
-        n_columns = problem.basis.n_centers + 1
-        kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
-        sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
-        return StreamedLikelihood(sample, everything, everything.encoding(self.scaling_), self.device_)
-
-    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
-        if whole is None or isinstance(best, Kernel) or self.selection == "cv":
-            return super()._settle(search, best, rows, whole)
-        problem = whole(best.kernel, best.solution.ridge)
-        return self._only(search, problem, self._ridge_by_sample(search, best, problem))
+        return streamed
 
     def _ridge_by_sample(self, search: Search, best: Candidate, problem: StreamedLikelihood) -> float:
-        """The ridge of all rows, from the best on the sample: on all of them, each would cost several passes."""
+        """The ridge of all rows, from the best on the sample."""
         few, some, many = (each.total_weight for each in (best.problem.rows, problem.rows, problem))
         if search.any_ridge:
-            start = self._ridge_for_more_rows(best.solution.ridge, few, some)
-            return self._ridge_for_more_rows(search.climb(problem.sample, start).solution.ridge, some, many)
-        wanted = self._ridge_for_more_rows(search.best_ridge(problem.sample).solution.ridge, some, many)
+            start = constant_prior(best.solution.ridge, few, some)
+            return constant_prior(search.climb(problem.sample, start).solution.ridge, some, many)
+        wanted = constant_prior(search.best_ridge(problem.sample).solution.ridge, some, many)
         return min(search.ridges, key=lambda given: abs(np.log(given / wanted)))
 
-    def _refuse_for_source(self) -> None:
-        super()._refuse_for_source()
+    def _reasons_for_memory(self) -> Iterator[str]:
+        yield from super()._reasons_for_memory()
+        yield from scores_of_all(self.loo)
+        yield from center_for_every_row(self.centers)
         if self.solver not in ("auto", "newton"):
-            raise ValueError(
-                f"solver={self.solver!r} needs all rows in memory; a source of rows is fitted by solver='auto'."
-            )
+            yield f"solver={self.solver!r} needs all rows in memory; a source of rows is fitted by solver='auto'."
 
-    def _check_parameters(self):
+    def _check_against(self, rows: Rows, n_given: int) -> None:
+        """Refuse parameters that do not fit the data."""
+        check_centers_against(self, rows, n_given)
+        if knows_number_of(self.centers) and self.device_ is None:
+            refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))
+
+    def _check_parameters(self) -> None:
         check_fraction("tol", self.tol)
         check_count("max_iter", self.max_iter)
-        return super()._check_parameters()
+        check_search_parameters(self)
+        check_choice("solver", self.solver, ("auto", *SOLVERS))
+        check_ridge_and_centers(self)
+
+
+def _least_squares(rows: Rows, basis: Basis, seed: int):
+    return least_squares(rows, basis, True)

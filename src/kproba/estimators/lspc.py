@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..basis.basis import Basis
+from ..basis.basis import Basis, MomentsOf
+from ..basis.device_basis import DeviceBasis
 from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel, as_kernels
@@ -17,27 +20,53 @@ from ..papers.stochastic import StochasticLeastSquares
 from ..problems.base import Problem
 from ..problems.least_squares import ClassSimilarity, LeastSquares
 from ..problems.missing_tags import least_squares
+from ..progress import Progress
 from ..search.candidates import Candidate
+from ..search.choose import choose, ridge_candidates
 from ..search.losses import loss_for_link
+from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
+from ..search.settle import Settling, root_of_rows
 from ..search.staged import Search
 from ..search.widths import RIDGES
+from ..threads import n_workers
 from ..typing import (
     CentersLike,
     ClassWeight,
     DeviceLike,
+    Inputs,
     KernelLike,
     LinkName,
+    PathLike,
     RandomState,
     RidgeLike,
     ScalingName,
+    Targets,
     WidthLike,
 )
 from ..validation import check_choice, check_count, check_link
-from ._searched import SearchedClassifier
+from ._base import KernelClassifier
+from ._parameters import (
+    center_choice,
+    center_for_every_row,
+    check_centers_against,
+    check_ridge_and_centers,
+    check_search_parameters,
+    documented_fit,
+    knows_number_of,
+    scores_of_all,
+)
+from ._partial import Partial, TakesMoreRows
+from ._prepared import Prepared, prepare, scaled_rows
+from ._reading import Training, read
+from ._sanity import refuse_more_than_memory
+
+SOLVERS = ("auto", "cholesky", "eigen", "cg", "sgd")
+#: partial_fit looks for a better ridge whenever there are so many times the rows.
+MORE_ROWS = 2
 
 
-class LSPC(SearchedClassifier):
+class LSPC(TakesMoreRows, KernelClassifier):
     r"""Least-squares probabilistic classifier.
 
     Fits the class posteriors by regularised least squares in a kernel basis,
@@ -175,68 +204,137 @@ class LSPC(SearchedClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    _ridge_grid = RIDGES
-    _solvers = ("auto", "cholesky", "eigen", "cg", "sgd")
+    @documented_fit
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
+        self._check_parameters()
+        data = read(self, X, y, sample_weight, classes, checkpoint)
+        self._fit_training(data)
+        data.finish()
+        return self
+
+    def _fit_training(self, data: Training) -> None:
+        """Choose kernel, width and ridge by leave-one-out, solve on all rows, calibrate the link."""
+        self._check_against(data.rows, data.n_given)
+        table = prepare(self, data)
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            search = self._search(table, data, progress)
+            weighs_columns = self.scaling == "auto" and not is_given(self.centers)
+            staged = partial(search.staged, scaling=table.scaling, relevance=weighs_columns)
+            folds = int(self.folds) if self.selection == "cv" else None
+            best, self.scaling_ = choose(
+                search, table.kernels, table.rows, table.scaling, self.width, staged, folds=folds
+            )
+            rows = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
+            settling = self._settling(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
+            solved = self._by_gradients(settling, best) if self.solver == "sgd" else settling.solve(best)
+        self._store_solution(solved, search.record, data.rows)
+        self._store_leave_one_out(solved.solution.held_out, data)
+
+    def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
+        """What is tried, and how it is judged."""
+        density = CenterChoice(self.centers).density(data.size)
+        return Search(
+            pose=self._pose(table.scaling, density, data.seed),
+            judge=loss_for_link(self.link, data.rows),
+            ridges=ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit),
+            any_ridge=isinstance(self.ridge, str),
+            density=density,
+            workers=n_workers(self.n_jobs),
+            seed=data.seed,
+            record=SearchRecord(),
+            progress=progress,
+        )
+
+    def _pose(self, scaling, density: float, seed: int) -> Pose:
+        """How rows and a kernel become a problem with so many centres to the row."""
+        return Pose(self._problem, center_choice(self, scaling), density, seed, n_workers(self.n_jobs), self._is_rkhs())
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
+        """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
         clips = self.link == "clip-parameters"
         return least_squares(rows, basis, self._is_rkhs(), similarity, solver, clips, seed=seed)
 
-    def _settle(self, search: Search, best: Candidate | Kernel, rows: Rows, whole=None) -> Candidate:
-        if self.solver != "sgd":
-            return super()._settle(search, best, rows, whole)
-        kernel = best if isinstance(best, Kernel) else best.kernel
-        ridge = search.ridges[0]
+    def _problem_of_all(self, search: Search, rows: Rows, data: Training):
+        """How a kernel becomes the problem of all rows, for ridges about the given one."""
+
+        def in_memory(kernel: Kernel, ridge: float) -> Problem:
+            problem: Any = search.pose(rows, kernel).on(self.device_)
+            is_iterative = isinstance(problem, LeastSquares) and problem.is_iterative
+            return replace(problem, progress=search.progress) if is_iterative else problem
+
+        def summed_up(kernel: Kernel, ridge: float) -> Problem:
+            # as many centres as all rows call for, out of those that the sample has
+            density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
+            problem: Any = self._pose(self.scaling_, density, data.seed)(rows, kernel).on(self.device_)
+            if isinstance(problem.basis, DeviceBasis):
+                problem = replace(problem, basis=problem.basis.for_sums(ridge, problem.rkhs))
+            statistic = MomentsOf(problem.basis, data.everything.encoding(self.scaling_))
+            return replace(problem, given=data.everything.sum(statistic))
+
+        return summed_up if data.is_sample else in_memory
+
+    def _settling(self, search: Search, rows: Rows, pose, is_sample: bool) -> Settling:
+        needs_scores = self.loo != "auto" or self.link in CALIBRATED
+        return Settling(search, rows, pose, is_sample, root_of_rows, needs_scores, self.selection == "cv")
+
+    def _by_gradients(self, settling: Settling, best: Candidate | Kernel) -> Candidate:
+        """The chosen kernel on all rows by stochastic gradients."""
+        search, rows = settling.search, settling.rows
+        kernel, ridge = (best, search.ridges[0]) if isinstance(best, Kernel) else (best.kernel, best.solution.ridge)
         if isinstance(best, Candidate):
-            few, many = best.problem.rows.total_weight, rows.total_weight
-            ridge = self._ridge_for_more_rows(best.solution.ridge, few, many)
+            ridge = root_of_rows(ridge, best.problem.rows.total_weight, rows.total_weight)
         basis = search.pose(rows, kernel).basis
         problem = StochasticLeastSquares(rows, basis, self._is_rkhs(), int(self.passes), search.seed, int(self.folds))
-        return self._only(search, problem, ridge)
+        return settling.solve_at(problem, ridge)
 
-    def _rows_for_ridge(self, problem) -> int | None:
-        return problem.rows_for_ridge
+    def _fit_sums(self, rows: Rows, partial: Partial) -> None:
+        """Solve anew for the sums so far, in the basis that there is."""
+        seed, ridge, tried = partial.look.seed, self.ridge_, self.search_results_
+        scaled = scaled_rows(rows, self.scaling_)
+        posed: Any = self._problem(scaled, self._basis_here, seed).on(self.device_)
+        problem = replace(posed, given=partial.moments)
+        with Progress(self.verbose, title=type(self).__name__) as progress:
+            search = Search(lambda *_: problem, loss_for_link(self.link, rows), [ridge], seed, SearchRecord(), progress)
+            if isinstance(self.ridge, str) and partial.look.n_rows >= MORE_ROWS * partial.n_chosen:
+                ridge = search.climb(problem, ridge).solution.ridge
+                partial.n_chosen = partial.look.n_rows
+            solved = self._settling(search, scaled, lambda *_: problem, True).solve_at(problem, ridge)
+        self._store_solution(solved, search.record, rows)
+        self.search_results_ = tried  # what the first rows decided is still what was decided
 
-    def _only(self, search: Search, problem, ridge: float) -> Candidate:
-        if isinstance(problem, LeastSquares) and problem.is_iterative:
-            problem = replace(problem, progress=search.progress)
-        return super()._only(search, problem, ridge)
+    def _store_solution(self, solved: Candidate, record: SearchRecord, rows: Rows) -> None:
+        self._store(solved, fit_link(self.link, solved.solution.held_out, rows), record, rows)
+        self.penalty_ = "rkhs" if self._is_rkhs() else "parameters"
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""
         return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
 
-    @property
-    def _penalises_by_kernel(self) -> bool:
-        return self._is_rkhs()
+    def _ridge_unit(self, size: float) -> float:
+        """The unit of the ridge where k(x, x) is about ``size``."""
+        return size if self._is_rkhs() else size**2
 
     @property
     def _makes_squares(self) -> bool:
-        """Gradients do not, stochastic or conjugate; the latter take over where very many rows are all centres."""
+        """Whether a solution takes a matrix of all centres by all centres, whose number is known beforehand.
+
+        Gradients do not, stochastic or conjugate; the latter take over where very many rows are all centres.
+        """
         all_rows = isinstance(self.centers, str) and self.centers == "all"
         is_dual = all_rows and self._is_rkhs() and self.class_similarity is None
         takes_over = self.solver == "auto" and is_dual and as_kernels(self.kernel)[0].is_definite
-        return super()._makes_squares and self.solver not in ("cg", "sgd") and not takes_over
+        return knows_number_of(self.centers) and self.solver not in ("cg", "sgd") and not takes_over
 
-    def _judge(self, rows: Rows):
-        return loss_for_link(self.link, rows)
-
-    @property
-    def _link_needs_scores(self) -> bool:
-        return self.link in CALIBRATED
-
-    def _fit_link(self, held_out, rows: Rows):
-        return fit_link(self.link, held_out, rows)
-
-    def _store(self, best: Candidate, rows: Rows, record: SearchRecord) -> None:
-        super()._store(best, rows, record)
-        self.penalty_ = "rkhs" if self._is_rkhs() else "parameters"
-
-    def _ridge_unit(self, size: float) -> float:
-        return size if self._is_rkhs() else size**2
-
-    def _check_parameters(self) -> list[Kernel]:
+    def _check_parameters(self) -> None:
         check_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
         check_count("passes", self.passes)
@@ -246,7 +344,9 @@ class LSPC(SearchedClassifier):
             self._check_sgd()
         if self.link == "clip-parameters" and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
-        return super()._check_parameters()
+        check_search_parameters(self)
+        check_ridge_and_centers(self)
+        check_choice("solver", self.solver, SOLVERS)
 
     def _check_cg(self) -> None:
         """Conjugate gradients solve the dual form alone."""
@@ -265,15 +365,18 @@ class LSPC(SearchedClassifier):
                 "solver='sgd' needs centres that all classes share, no class_similarity and a link of the outputs."
             )
 
-    def _refuse_for_source(self) -> None:
-        super()._refuse_for_source()
+    def _reasons_for_memory(self) -> Iterator[str]:
+        yield from super()._reasons_for_memory()
+        yield from scores_of_all(self.loo)
+        yield from center_for_every_row(self.centers)
         if self.solver == "sgd":
-            raise ValueError(
-                "solver='sgd' draws rows at random from memory; a source of rows is summed up: solver='auto'."
-            )
+            yield "solver='sgd' draws rows at random from memory; a source of rows is summed up: solver='auto'."
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
-        super()._check_against(rows, n_given)
+        """Refuse parameters that do not fit the data."""
+        check_centers_against(self, rows, n_given)
+        if self._makes_squares and self.device_ is None:
+            refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))
         if self.solver == "cg" and isinstance(rows.X, Items):
             raise ValueError("solver='cg' needs rows of numbers; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:

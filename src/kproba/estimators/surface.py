@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ..basis.basis import Basis, MomentsOf
@@ -13,7 +15,6 @@ from ..basis.centers import Centers, kmeans_centers, subset_centers
 from ..basis.device_basis import placed
 from ..data.items import Items
 from ..data.rows import Rows
-from ..data.sampling import subsample
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
 from ..papers.surface_solvers import SOLVERS
@@ -24,10 +25,25 @@ from ..search.record import SearchRecord
 from ..search.staged import NEIGHBOURS, Search, may_weigh
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import n_workers
-from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, LinkName, RandomState, ScalingName, WidthLike
+from ..typing import (
+    CentersLike,
+    ClassWeight,
+    DeviceLike,
+    Inputs,
+    KernelLike,
+    LinkName,
+    PathLike,
+    RandomState,
+    ScalingName,
+    Targets,
+    WidthLike,
+)
 from ..validation import check_choice, check_count, check_given_centers
-from ._base import scaled_rows
-from ._streamed import StreamedClassifier
+from ._base import KernelClassifier
+from ._parameters import check_search_parameters, documented_fit, scores_of_all
+from ._partial import Partial, TakesMoreRows
+from ._prepared import Prepared, prepare, scaled_rows
+from ._reading import Training, read
 
 #: Multiples of the median distance that are tried.
 WIDTHS = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
@@ -41,7 +57,7 @@ MEANS = ("k-means", "class-k-means")
 CENTERS = ("auto", *MEANS, "random")
 
 
-class SurfaceKernelClassifier(StreamedClassifier):
+class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     r"""Surface kernel classifier.
 
     Maximises the mean of :math:`p_y(x) - \tfrac12\sum_j p_j(x)^2` over the training rows (Loss_surf, 2013 Eq. 1) for
@@ -175,44 +191,54 @@ class SurfaceKernelClassifier(StreamedClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _fit_arrays(self, X, y, sample_weight) -> None:
-        rows, place = self._read_rows(X, y, sample_weight)
-        held_out = self._fit_rows(rows, self._seed(), rows.n_distinct, training=X)
-        self._store_leave_one_out(held_out, X, place)
+    @documented_fit
+    def fit(
+        self,
+        X: Inputs,
+        y: Targets = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
+        self._check_parameters()
+        data = read(self, X, y, sample_weight, classes, checkpoint)
+        self._fit_training(data)
+        data.finish()
+        return self
 
-    def _fit_rows(self, rows: Rows, seed: int, n_rows: int, everything=None, training=None) -> np.ndarray | None:
-        kernels, record = as_kernels(self.kernel), SearchRecord()
-        if self._is_precomputed:
-            kernels = [Precomputed(training=training)]
-        scaling = self._fit_scaling(rows, kernels)
+    def _fit_training(self, data: Training) -> None:
+        """Choose kernel and width by held-out rows, maximise the surface loss of all rows, calibrate the link."""
+        table, record = prepare(self, data, SEARCH_ROWS), SearchRecord()
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            scaled = scaled_rows(rows, scaling)
-            few = subsample(scaled, SEARCH_ROWS, seed)
-            kernels = [kernel.prepared(few.X, n_workers(self.n_jobs), self.verbose) for kernel in kernels]
-            self._check_units(few, kernels, scaling, seed)
-            kernel, self.scaling_ = self._choose(kernels, few, scaling, n_rows, record, progress, seed)
-            if self.scaling_ is not scaling:
-                scaled = scaled_rows(rows, self.scaling_)
-            settings = self._settings(seed, progress)
-            problem = self._problem(scaled, kernel, self._centers(scaled, self.scaling_, n_rows, seed), settings)
-            if everything is not None:
-                # no ridge holds up what float32 sums do not resolve, and centres are few
-                there = placed(problem.basis, self.device_, in_full=True)
-                statistic = MomentsOf(there, everything.encoding(self.scaling_))
-                problem = replace(problem, given=everything.sum(statistic))
-            held_out = self._solve(problem, rows)
+            kernel, self.scaling_ = self._choose(table, data, record, progress)
+            scaled = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
+            settings = self._settings(data.seed, progress)
+            problem = self._problem(
+                scaled, kernel, self._centers(scaled, self.scaling_, data.size, data.seed), settings
+            )
+            if data.is_sample:
+                problem = self._with_sums(problem, data)
+            held_out = self._solve(problem, data.rows)
         self.search_results_ = record.columns()
-        return held_out
+        self._store_leave_one_out(held_out, data)
+
+    def _with_sums(self, problem: Surface, data: Training) -> Surface:
+        """The problem with the sums of all rows, in full: no ridge holds up what float32 sums do not resolve."""
+        basis = placed(problem.basis, self.device_, in_full=True)
+        return replace(problem, given=data.everything.sum(MomentsOf(basis, data.everything.encoding(self.scaling_))))
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
         """Maximise, calibrate, and keep what was found; the held-out outputs if anybody needs them."""
         wanted = self.loo != "auto" or self.link in CALIBRATED
-        self._store(problem, problem.maximum, rows)
+        self._store_maximum(problem, problem.maximum, rows)
         held_out = problem.held_out if wanted else None
         self.link_ = fit_link(self.link, held_out, rows)
         return held_out
 
-    def _refit(self, scaled: Rows, rows: Rows, partial) -> None:
+    def _fit_sums(self, rows: Rows, partial: Partial) -> None:
+        """Solve anew for the sums so far, in the basis that there is."""
+        scaled = scaled_rows(rows, self.scaling_)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             settings = self._settings(partial.look.seed, progress)
             problem = self._problem(scaled, self.kernel_, Centers(self.basis_.centers), settings)
@@ -246,14 +272,15 @@ class SurfaceKernelClassifier(StreamedClassifier):
         """Of n distinct rows, where the user did not give them."""
         return min(n, surface_centers(n) if isinstance(self.n_centers, str) else int(self.n_centers))
 
-    def _choose(self, kernels, few: Rows, scaling, n_rows: int, record, progress, seed: int):
+    def _choose(self, table: Prepared, data: Training, record: SearchRecord, progress: Progress):
         """The kernel and width whose held-out outputs do best by the exact solver, and the scaling of the columns."""
+        few, scaling = table.few, table.scaling
         any_width = isinstance(self.width, str) and self.width == "auto"
         widths = TimesMedian(WIDTHS if any_width else (1.0,)) if isinstance(self.width, str) else self.width
-        candidates = width_candidates(kernels, widths, few, seed)
+        candidates = width_candidates(table.kernels, widths, few, data.seed)
         if len(candidates) == 1:
             return candidates[0], scaling
-        search = self._search(few, scaling, n_rows, record, progress, seed)
+        search = self._search(few, scaling, data.size, record, progress, data.seed)
         best = search.grid(few, candidates)[0]
         if not any_width or not best.kernel.has_width:
             return best.kernel, scaling
@@ -289,7 +316,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
         basis = Basis(kernel, *centers, workers=n_workers(self.n_jobs))
         return Surface(rows, basis, settings, int(self.folds), only_folds=self.selection == "cv")
 
-    def _store(self, problem: Surface, found: Maximum, rows: Rows) -> None:
+    def _store_maximum(self, problem: Surface, found: Maximum, rows: Rows) -> None:
         """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
         self._store_basis(problem.basis, rows)
         self.coef_, self.intercept_ = found.coef[:-1], found.coef[-1]
@@ -298,13 +325,17 @@ class SurfaceKernelClassifier(StreamedClassifier):
         self.shortfall_ = found.certificate.duality_gap if exact else found.optimum - found.certificate.objective
         self.history_ = found.history
 
-    def _check_parameters(self) -> list[Kernel]:
+    def _reasons_for_memory(self) -> Iterator[str]:
+        yield from super()._reasons_for_memory()
+        yield from scores_of_all(self.loo)
+
+    def _check_parameters(self) -> None:
         check_choice("solver", self.solver, SOLVERS)
         check_choice("link", self.link, LINKS)
         for name in ("max_iter", "n_restarts"):
             check_count(name, getattr(self, name))
         self._check_centers()
-        return super()._check_parameters()
+        check_search_parameters(self)
 
     def _check_centers(self) -> None:
         if isinstance(self.n_centers, str):

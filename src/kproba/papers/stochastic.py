@@ -27,6 +27,8 @@ class StochasticLeastSquares:
     seed: int = 0
     folds: int = 5
     has_cheap_loo = False
+    has_all_loo = False
+    rows_for_ridge = None
 
     @property
     def total_weight(self) -> float:

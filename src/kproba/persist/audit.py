@@ -25,7 +25,7 @@ from ..data.sources import Chunk
 from ..data.summary import Look, _Sample
 from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
-from ..estimators._streamed import Partial
+from ..estimators._partial import Partial
 from ..exceptions import ModelFileError
 from ..features.bags import BagOfFeatures
 from ..features.pictures import PictureDescriptors

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from ..data.items import ORIGIN, Items, Memory, Table
 from ..estimators._base import KernelClassifier
-from ..estimators._streamed import Partial
+from ..estimators._partial import Partial
 from ..exceptions import ModelFileError
 from ..kernels import Kernel
 from ..search.widths import TimesMedian
@@ -37,7 +37,7 @@ _OWN = {
     "kproba.data.look.Look": "kproba.data.summary",
     "kproba.data.look._Sample": "kproba.data.summary",
     "kproba.data.sources.Chunk": "kproba.data.sources",
-    "kproba.estimators._streamed.Partial": "kproba.estimators._streamed",
+    "kproba.estimators._streamed.Partial": "kproba.estimators._partial",
     "kproba.kernels.given.Precomputed": "kproba.kernels.given",
     "kproba.kernels.hidden_markov.Models": "kproba.kernels.hidden_markov",
     "kproba.kernels.hidden_markov.Spec": "kproba.kernels.hidden_markov",

@@ -47,6 +47,14 @@ class Problem(Protocol):
     def has_cheap_loo(self) -> bool:
         """Whether leave-one-out scores cost no more than a solution or so."""
 
+    @property
+    def has_all_loo(self) -> bool:
+        """Whether the scores of all rows cost no more than those of some."""
+
+    @property
+    def rows_for_ridge(self) -> int | None:
+        """Distinct rows on which the ridge is chosen, where all of them would take too long; None for all."""
+
     def forget(self) -> None:
         """Let go of large matrices."""
 

@@ -281,6 +281,8 @@ class Likelihood:
     tol: float = 1e-4
     max_iter: int = 100
     seed: int = 0
+    has_all_loo = False
+    rows_for_ridge = None
 
     @property
     def total_weight(self) -> float:

@@ -62,6 +62,7 @@ class TagsLeastSquares:
     like: LeastSquares
     device: Any = None
     has_cheap_loo = True
+    has_all_loo = False
 
     @property
     def total_weight(self) -> float:

@@ -100,6 +100,8 @@ class StreamedLikelihood:
     encoding: Encoding
     device: Device | None = None
     has_cheap_loo = False
+    has_all_loo = False
+    rows_for_ridge = None
 
     @property
     def rows(self) -> Rows:

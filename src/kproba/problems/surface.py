@@ -68,6 +68,8 @@ class Surface:
     only_folds: bool = False
     given: Moments | None = None
     has_cheap_loo = True
+    has_all_loo = False
+    rows_for_ridge = None
 
     @property
     def total_weight(self) -> float:

@@ -29,7 +29,7 @@ from .widths import median_width
 #: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
 SCREEN_CENTERS, REFINE_CENTERS = 400, 800
 #: No more rows than this are screened; then the centres to the row may be more than in the whole problem.
-SCREEN_ROWS, FEWEST_CENTERS = 4000, 200
+SCREEN_ROWS = 4000
 #: With fewer centres than rows every ridge costs a factor of its own: then screening takes fewer centres, refining no
 #: more than screening, and only five ridges around the one that was best are looked at.
 FEWER_CENTERS = 300
@@ -162,7 +162,7 @@ class Search:
         level = [c for c in candidates if c.loss <= best.loss * (1.0 + LEVEL)]
         return min(level, key=lambda c: c.kernel.width)
 
-    def weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
+    def weigh_columns(self, rows: Rows, best: Candidate, scaling: Any) -> tuple[Candidate, Scaling]:
         """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
         for _ in range(RELEVANCE_STEPS):
             at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
@@ -202,7 +202,7 @@ class Search:
         Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some. Where
         these cost too much, a part of the rows is held out.
         """
-        judged = None if getattr(problem, "has_all_loo", False) else judged_rows(problem.rows, self.seed)
+        judged = None if problem.has_all_loo else judged_rows(problem.rows, self.seed)
         apart = np.flatnonzero(stratified_folds(problem.rows, HELD_OUT_PART, self.seed) == 0)
         judged = judged if problem.has_cheap_loo else apart
         rows = problem.rows if judged is None else problem.rows.take(judged)

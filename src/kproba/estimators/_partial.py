@@ -1,0 +1,151 @@
+"""Taking in more rows, for classifiers whose fit needs the rows only for their moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from ..arrays import choose as choose_device
+from ..arrays import to_numpy
+from ..basis.basis import MomentsOf
+from ..basis.moments import Moments
+from ..data.encoding import Encoding
+from ..data.items import Items
+from ..data.labels import class_factors, encode
+from ..data.rows import Rows
+from ..data.sources import ArraySource, check_chunk
+from ..data.summary import Look
+from ..data.sweep import sweep_source
+from ..typing import Inputs, Targets, available_if
+from . import _reading
+from ._reading import Training, in_memory_source
+
+
+@dataclass
+class Partial:
+    """What ``partial_fit`` keeps between calls: a look at all rows so far, and their sums once there is a basis."""
+
+    look: Look
+    classes: np.ndarray
+    factors: np.ndarray
+    statistic: MomentsOf | None = None
+    moments: Moments | None = None
+    last: ArraySource | None = None
+    #: rows for which the ridge was chosen
+    n_chosen: int = 0
+
+    def take(self, source: ArraySource) -> None:
+        """Look at more rows, and add them to the sums."""
+        encode(np.asarray(source.labels), self.classes)  # before anything is changed
+        for chunk in source.chunks():
+            self.look = self.look.add(check_chunk(chunk, source))
+        self.last = source
+        if self.statistic is not None:
+            self.moments = sweep_source(source, self.statistic, total=self.moments)
+
+    def encoding(self, scaling) -> Encoding:
+        return Encoding(self.classes, self.factors, scaling)
+
+    def sum(self, statistic: MomentsOf) -> Moments:
+        """The sums of the first rows, in the basis that they chose."""
+        self.statistic = statistic
+        self.moments = sweep_source(self.last, self.statistic)
+        self.n_chosen = self.look.n_rows
+        return self.moments
+
+    def __getstate__(self):
+        return {**self.__dict__, "last": None}  # rows that have been summed up need not be kept
+
+
+class TakesMoreRows:
+    """Gives a classifier ``partial_fit``.
+
+    The classifier says how to fit the first rows (``_fit_training``) and how to solve anew once there are more
+    (``_fit_sums``).
+    """
+
+    _partial: Partial
+
+    def _fit_training(self, data: Training) -> None:
+        raise NotImplementedError
+
+    def _fit_sums(self, rows: Rows, partial: Partial) -> None:
+        raise NotImplementedError
+
+    @available_if(lambda model: model._why_in_memory() is None)
+    def partial_fit(
+        self, X: Inputs, y: Targets, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Take in more rows.
+
+        The first call chooses kernel, width, scaling and centres by its own rows, as ``fit`` does, unless they are
+        given; every call adds to the sums and solves anew. With centres, kernel, width and scaling given, the outputs
+        after the last call are those of ``fit`` on all rows. The link is calibrated on a sample of all rows so far.
+        After ``fit`` it begins anew, with the classes that there are.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        y : array of shape (n,)
+        classes : sequence, needed in the first call of a model that was not fitted
+            All classes that will ever come.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        _take_in(self, X, y, classes, sample_weight)
+        return self
+
+
+def _take_in(model, X, y, classes, sample_weight) -> None:
+    model._check_parameters()
+    first = not hasattr(model, "_partial")
+    device = choose_device(model.device, X)
+    source = _batch(model, X, y, sample_weight, first)
+    if not first and classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        raise ValueError(f"classes={classes!r} differ from those of the first call, {model.classes_.tolist()}.")
+    partial = _begin(model, source, classes) if first else model._partial
+    model.device_ = device
+    partial.take(source)
+    rows = partial.look.rows(model.classes_, model.class_weight)[0]
+    if not len(rows):
+        raise ValueError(f"class_weight={model.class_weight!r} leaves no row of a positive weight to begin with.")
+    if first:
+        model._fit_training(Training(rows, partial.look.seed, partial.look.n_rows, partial))
+    else:
+        model._fit_sums(rows, partial)
+    model._partial = partial  # not before all went well
+
+
+def _batch(model, X, y, sample_weight, first: bool) -> ArraySource:
+    """The rows of one call, checked."""
+    X = model._check_inputs(to_numpy(X), reset=first)
+    if isinstance(X, Items):
+        raise TypeError(f"partial_fit takes rows of numbers, and kernel={model.kernel!r} compares other things.")
+    if sparse.issparse(X):
+        raise TypeError("partial_fit takes dense rows; use X.toarray() for batches that fit in memory.")
+    source = in_memory_source(X, to_numpy(y), to_numpy(sample_weight), wanted=True)
+    assert source is not None
+    return source
+
+
+def _begin(model, source: ArraySource, classes) -> Partial:
+    """Before the first rows: the classes, and sums of nothing."""
+    model._forget("loo_scores_", "loo_proba_")
+    classes = getattr(model, "classes_", None) if classes is None else classes
+    if classes is None:
+        raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
+    if isinstance(model.class_weight, str):
+        raise ValueError(f"class_weight={model.class_weight!r} needs all rows before the first sum; give a dict.")
+    model.classes_ = np.unique(np.asarray(classes))
+    if len(model.classes_) < 2:
+        raise ValueError(f"classes={classes!r}: a classifier needs at least 2 classes.")
+    c = len(model.classes_)
+    factors = class_factors(model.class_weight, model.classes_, np.arange(c), np.ones(c)) * np.ones(c)
+    return Partial(Look(_reading.sample_size(source.n_features), model._seed()), model.classes_, factors)

@@ -1,0 +1,187 @@
+"""Reading what a fit is given: rows in memory, or a sample of the rows of a source and a way to sum up all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import column_or_1d
+
+from ..arrays import choose as choose_device
+from ..arrays import is_tensor, to_numpy
+from ..data.all_rows import AllRows
+from ..data.checkpoint import Checkpoint
+from ..data.columns import refuse_text, refuse_times
+from ..data.dask import DaskSource, is_dask
+from ..data.items import Items
+from ..data.labels import check_weights, encode_labels
+from ..data.passes import PassRecord
+from ..data.rows import Rows
+from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
+from ..data.summary import Look, Looking, sample_size
+from ..data.sweep import sweep_source
+from ..progress import RowProgress
+from ..validation import check_lengths
+
+if TYPE_CHECKING:
+    from ._base import KernelClassifier
+
+
+@dataclass(frozen=True)
+class Training:
+    """The rows of a fit: distinct ones of positive weight, all of them or a sample.
+
+    ``n_given`` counts the rows that were given. Where the rows are a sample, ``everything`` sums up all of them (an
+    ``AllRows``, or what ``partial_fit`` has taken in). Where they are not, ``inputs`` are the checked inputs and
+    ``place`` says which of the distinct rows each of them is, −1 for those of weight zero.
+    """
+
+    rows: Rows
+    seed: int
+    n_given: int
+    everything: Any = None
+    inputs: Any = None
+    place: np.ndarray | None = None
+    saved: Checkpoint | None = None
+
+    @property
+    def is_sample(self) -> bool:
+        return self.everything is not None
+
+    @property
+    def size(self) -> int:
+        """Distinct rows; of a source, whose copies nobody has counted, all rows."""
+        return self.n_given if self.is_sample else self.rows.n_distinct
+
+    def finish(self) -> None:
+        """The fit is complete: nothing that was kept for resuming it is needed any more."""
+        if self.saved is not None:
+            self.saved.finish()
+
+
+def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=None) -> Training:
+    """What the model is to be fitted on, checked; the model learns its classes and the columns of X on the way."""
+    model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_")
+    model.device_ = choose_device(model.device, X)
+    y, sample_weight = to_numpy(y), to_numpy(sample_weight)
+    source = _source_of(model, X, y, sample_weight)
+    if source is not None:
+        model._forget("feature_names_in_", "_on_items")
+        return _read_source(model, source, classes, checkpoint)
+    X = model._check_inputs(to_numpy(X), reset=True)
+    if isinstance(X, Items):
+        model.device_ = None  # their kernels run here
+    wants_source = classes is not None or checkpoint is not None
+    if _is_large(model, X) or wants_source:
+        source = in_memory_source(X, y, sample_weight, wants_source)
+    if source is not None:
+        return _read_source(model, source, classes, checkpoint)
+    return _read_arrays(model, in_double(X), y, sample_weight)
+
+
+def _read_arrays(model, X, y, sample_weight) -> Training:
+    rows, place = model._read_rows(X, y, sample_weight)
+    return Training(rows, model._seed(), int(np.count_nonzero(place >= 0)), inputs=X, place=place)
+
+
+def _read_source(model, source: Source, classes, checkpoint) -> Training:
+    """Look at all rows once; keep them all if they are few, otherwise a sample that decides."""
+    if (reason := model._why_in_memory()) is not None:
+        raise ValueError(reason)
+    model.n_features_in_ = source.n_features
+    if source.feature_names is not None:
+        model.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+    if checkpoint is not None and isinstance(source, DaskSource):
+        raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
+    saved = None if checkpoint is None else Checkpoint(checkpoint)
+    seed = model._seed() if saved is None else saved.seed(model._seed())
+    record = PassRecord(inputs=saved is not None or not source.is_in_memory)
+    look = look_at(model, source, seed, record)
+    look.classes(classes)  # refuses what has none
+    if look.has_all and classes is None:
+        return _read_few(model, look, saved)
+    model.classes_ = look.classes(classes)
+    rows, factors = look.rows(model.classes_, model.class_weight)
+    weights = np.array([look.label_weight.get(label, 0.0) for label in model.classes_.tolist()])
+    options = {"saved": saved, "record": record, "title": type(model).__name__, "verbose": model.verbose}
+    model._is_summed_up = True
+    everything = AllRows(source, look.n_rows, float(factors @ weights), model.classes_, factors, **options)
+    return Training(rows, seed, look.n_rows, everything, saved=saved)
+
+
+def _read_few(model, look: Look, saved: Checkpoint | None) -> Training:
+    """All rows of a source that the look has kept, as rows in memory are read."""
+    X, y, weight = look.everything()
+    names = getattr(model, "feature_names_in_", None)
+    X = in_double(model._check_inputs(X, reset=True))
+    if names is not None:
+        model.feature_names_in_ = names
+    rows, place = model._read_rows(X, y, weight)
+    return Training(rows, model._seed(), int(np.count_nonzero(place >= 0)), inputs=X, place=place, saved=saved)
+
+
+def look_at(model, source: Source, seed: int, record: PassRecord) -> Look:
+    """One pass over all rows: how many there are, their classes, and a sample of them."""
+    looking = Looking(sample_size(source.n_features), seed, model.device_)
+    with RowProgress(model.verbose, source.n_rows, f"{type(model).__name__}: look") as progress:
+        look = sweep_source(source, looking, progress=progress, record=record)
+    if not look.n_rows:
+        raise ValueError(f"{source.name} has no rows.")
+    return look
+
+
+def _source_of(model, X, y, sample_weight) -> Source | None:
+    """X as a source of rows where it is one; None if it is in memory."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(f"X={str(X)!r} is a path; give kproba.open_rows({str(X)!r}, target=...) for the rows in it.")
+    if isinstance(X, Iterator):
+        raise TypeError(f"X is a {type(X).__name__}, which gives its rows only once; use partial_fit for batches.")
+    if type(X).__module__.startswith("torch.utils.data"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of PyTorch; give the tensor of all rows, or every batch to partial_fit."
+        )
+    if is_dask(X):
+        for refuse in (refuse_times, refuse_text):
+            refuse(X, type(model).__name__)
+        return DaskSource(X, y, sample_weight)
+    if is_tensor(X):
+        return _tensor_source(X, y, sample_weight) if _is_large(model, X) else None
+    if isinstance(X, np.memmap) and not _is_large(model, X):
+        return None  # joblib makes such of any array
+    return as_source(X, y, sample_weight)
+
+
+def _tensor_source(X, y, sample_weight) -> TensorSource | None:
+    """Rows of a tensor stay where they are; None for several tags a row."""
+    labels = np.asarray(y) if _are_plain(y) else encode_labels(y)[1]
+    check_lengths(X, labels)
+    weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+    return None if labels.ndim == 2 else TensorSource(X, column_or_1d(y), weight)
+
+
+def _is_large(model, X) -> bool:
+    """Whether rows in memory are better summed up, as those of a source are."""
+    if sparse.issparse(X) or X.ndim != 2:
+        return False
+    return X.shape[0] > sample_size(X.shape[1]) and model._why_in_memory() is None
+
+
+def in_memory_source(X, y, sample_weight, wanted: bool) -> ArraySource | None:
+    """Checked rows as a source; None for several tags a row, which have to be in memory."""
+    is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
+    labels = column_or_1d(y, warn=True) if (wanted and is_single) or _are_plain(y) else encode_labels(y)[1]
+    if labels.ndim == 2 or sparse.issparse(X) or isinstance(X, Items):
+        if wanted:
+            raise ValueError("partial_fit, classes and checkpoint are for dense rows with one label each.")
+        return None
+    check_lengths(X, labels)
+    return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
+
+
+def _are_plain(y) -> bool:
+    """Whether y holds one whole number, boolean or string a row: labels that a pass can check as it goes."""
+    return isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"

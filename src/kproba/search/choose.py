@@ -1,0 +1,65 @@
+"""From the user's parameters to a kernel, a width and a ridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data.rows import Rows
+from ..data.sampling import sample_rows, subsample
+from ..data.scaling import Scaling
+from ..kernels import Kernel, Precomputed
+from .candidates import Candidate
+from .staged import Search, telling_tags
+from .widths import TimesMedian, width_candidates
+
+#: A grid of widths that the user gives is searched on at most this many distinct rows.
+GRID_ROWS = 2000
+#: Rows whose k(x, x) tell the size of a kernel without a width.
+UNIT_ROWS = 100
+
+#: A search where everything is open: ``staged(rows, kernels)`` gives the winner and its scaling.
+Staged = Callable[[Rows, list[Kernel]], tuple[Candidate, Scaling | None]]
+
+
+def choose(
+    search: Search,
+    kernels: Sequence[Kernel],
+    rows: Rows,
+    scaling: Scaling | None,
+    width: Any,
+    staged: Staged,
+    *,
+    folds: int | None = None,
+    grid_rows: int = GRID_ROWS,
+) -> tuple[Candidate | Kernel, Scaling | None]:
+    """The best kernel, width and ridge, perhaps on some of the scaled rows, and the scaling that goes with them.
+
+    A kernel alone where there is nothing to choose. With ``folds``, candidates are compared by cross-validation.
+    """
+    is_open = isinstance(width, str) and width == "auto"
+    widths = TimesMedian() if is_open else TimesMedian((1.0,)) if isinstance(width, str) else width
+    candidates = width_candidates(kernels, widths, rows, search.seed)
+    if len(candidates) == 1 and len(search.ridges) == 1:
+        return candidates[0], scaling
+    if folds is not None:
+        return search.by_folds(subsample(rows, GRID_ROWS, search.seed), candidates, folds), scaling
+    if width is widths or len(candidates) == 1:
+        return search.grid(subsample(rows, grid_rows, search.seed), candidates)[0], scaling
+    return staged(telling_tags(rows), candidates)
+
+
+def ridge_candidates(
+    ridge: Any, grid: Sequence[float], kernel: Kernel, rows: Rows, seed: int, unit: Callable[[float], float]
+) -> list[float]:
+    """The user's ridges, or those of a grid in units of the kernel, which is one where k(x, x) = 1."""
+    if not isinstance(ridge, str):
+        return [float(each) for each in np.atleast_1d(ridge)]
+    if kernel.has_width:
+        return list(grid)
+    sample = rows.take(sample_rows(rows, UNIT_ROWS, seed))
+    points = sample.number if isinstance(kernel, Precomputed) else sample.X
+    size = float(np.abs(np.diagonal(kernel(sample.X, points))).mean())
+    return [each * (unit(size) if size > 0 else 1.0) for each in grid]
