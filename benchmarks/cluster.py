@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from kproba import LSPC
-from kproba.all_rows import AllRows
+from kproba.data.all_rows import AllRows
 
 from . import many_rows, results
 

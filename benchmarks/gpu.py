@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from kproba import LSPC
-from kproba.all_rows import AllRows
-from kproba.basis import Basis, MomentsOf
+from kproba.arrays import Device
+from kproba.basis.basis import Basis, MomentsOf
+from kproba.basis.device_basis import DeviceBasis
+from kproba.data.all_rows import AllRows
 from kproba.data.sources import TensorSource
-from kproba.devices.basis import DeviceBasis
-from kproba.devices.device import Device
 from kproba.kernels import Gaussian
 from kproba.kernels.radial import manhattan_on_device
 

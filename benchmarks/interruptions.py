@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 import kproba
-from kproba import LSPC, all_rows
-from kproba.checkpoint import EVERY, Checkpoint
+from kproba import LSPC
+from kproba.data import all_rows
+from kproba.data.checkpoint import EVERY, Checkpoint
 from kproba.estimators import _sources
 from kproba.progress import RowProgress
 

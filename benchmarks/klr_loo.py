@@ -9,12 +9,12 @@ from scipy.special import logsumexp
 from sklearn.preprocessing import StandardScaler
 
 from kproba import Gaussian
-from kproba.basis import Basis
+from kproba.basis.basis import Basis
 from kproba.data.real import load
 from kproba.data.rows import Rows
-from kproba.leave_one_out import leave_one_out
-from kproba.likelihood import Likelihood
-from kproba.selection import median_width
+from kproba.problems.leave_one_out import leave_one_out
+from kproba.problems.likelihood import Likelihood
+from kproba.search.widths import median_width
 
 from . import results
 

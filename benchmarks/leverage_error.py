@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kproba.data.rows import Rows
-from kproba.least_squares import leave_one_out
 from kproba.links import fit_link
+from kproba.problems.least_squares import leave_one_out
 from kproba.solvers import iterative_dual
 from kproba.solvers.cg import LocalInverse, Probes, solve
 from kproba.solvers.dual import Dual, DualSolution

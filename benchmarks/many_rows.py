@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import log_loss
 
-from kproba.all_rows import AllRows
+from kproba.data.all_rows import AllRows
 from kproba.data.sources import ArraySource
 from kproba.data.toys import Toy, clouds_2013
 from kproba.estimators._sources import SourceClassifier

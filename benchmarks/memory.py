@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from kproba import LSPC
-from kproba.sweep import BATCH_BYTES
+from kproba.threads import BATCH_BYTES
 
 from . import results
 

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.exceptions import KprobaWarning
 from kproba.kernels import Gaussian, Matern
-from kproba.selection import TimesMedian
+from kproba.search.widths import TimesMedian
 
 from . import results
 

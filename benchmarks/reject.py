@@ -27,7 +27,7 @@ from kproba import (
 )
 from kproba.data.real import load
 from kproba.data.toys import three_classes_2010
-from kproba.reject import safe_rank
+from kproba.decisions.reject import safe_rank
 
 from . import results
 

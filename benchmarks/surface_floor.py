@@ -11,10 +11,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kproba import SurfaceKernelClassifier
+from kproba.basis.moments import Moments
 from kproba.data.toys import clouds_2013
-from kproba.moments import Moments
 from kproba.solvers import box_qp
-from kproba.surface_loss import SurfaceLoss
+from kproba.solvers.surface_loss import SurfaceLoss
 
 from . import results
 from .fit_floor import features

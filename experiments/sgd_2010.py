@@ -13,8 +13,8 @@ from kproba import LSPC
 from kproba.data.real import load
 from kproba.data.rows import Rows
 from kproba.data.toys import clouds_2013
-from kproba.least_squares import LeastSquares
-from kproba.solvers.averaged_sgd import averaged_sgd
+from kproba.papers.averaged_sgd import averaged_sgd
+from kproba.problems.least_squares import LeastSquares
 
 PASSES, CENTERS, RIDGES = 30, 300, (1e-2, 1e-4)
 

@@ -24,12 +24,12 @@ from threadpoolctl import threadpool_limits
 
 from experiments import results
 from kproba import SurfaceKernelClassifier, recipes
-from kproba.basis import Basis
+from kproba.basis.basis import Basis
 from kproba.data.real import load
 from kproba.data.rows import Rows
 from kproba.data.toys import clouds_2013
 from kproba.metrics import surface_loss
-from kproba.surface import Settings, Surface, maximise
+from kproba.problems.surface import Settings, Surface, maximise
 
 SETS = ("pima", "breast_cancer_original", "ionosphere", "magic", "glass")
 MEASURES = ("accuracy", "loss_log", "loss_surf")

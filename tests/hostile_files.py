@@ -162,7 +162,7 @@ def hand_made(first, members):
     for tag in (
         *("os.system", "builtins.eval", "builtins.exec", "subprocess.Popen", "posix.system", "kproba.persist.load"),
         *("kproba.persist.save", "kproba.open_rows", "kproba.kernels.given.FromCallable", "sklearn.base.BaseEstimator"),
-        *("kproba.checkpoint.Checkpoint", "kproba.LSPC.__init__", "joblib.Memory", "", "kproba", "__main__.Evil"),
+        *("kproba.data.checkpoint.Checkpoint", "kproba.LSPC.__init__", "joblib.Memory", "", "kproba", "__main__.Evil"),
         *("kproba.data.writers.ProbabilityWriter", "sklearn.pipeline.Pipeline.__reduce__", "skrub.TextEncoder"),
     ):
         yield f"class {tag}", with_model(members, lambda m, tag=tag: node_of(m, ".LSPC").update({"class": tag}))

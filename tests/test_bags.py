@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_parameters_default_constructible
 
-from kproba import LSPC, BagOfFeatures, PictureDescriptors, Sequences, bags, pictures
+from kproba import LSPC, BagOfFeatures, PictureDescriptors, Sequences
+from kproba.features import bags, pictures
 from oracles import bag_of_features
 
 

@@ -5,9 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
 
-from kproba import LSPC, least_squares
+from kproba import LSPC
 from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian, Laplacian
+from kproba.problems import least_squares
 from kproba.solvers import iterative_dual
 from kproba.solvers.cg import LocalInverse, Nystrom, Probes, neighbours_of, solve
 from kproba.solvers.dual import Dual

@@ -8,11 +8,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from kproba import LSPC, CheckpointError, checkpoint, cli
-from kproba.checkpoint import Checkpoint
+from kproba import LSPC, CheckpointError, cli
+from kproba.basis.moments import Moments
+from kproba.data import checkpoint
+from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource
 from kproba.estimators import _sources
-from kproba.moments import Moments
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 3))

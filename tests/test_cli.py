@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from kproba import cli
-from kproba.checkpoint import Checkpoint
+from kproba.basis.moments import Moments
 from kproba.cli import _frames
+from kproba.data.checkpoint import Checkpoint
 from kproba.estimators import _sources
-from kproba.moments import Moments
 
 RNG = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kproba import conformal_sets
-from kproba.conformal import _quantile, _scores, check_options, label_codes, sets_from_codes
+from kproba.decisions.conformal import _quantile, _scores, check_options, label_codes, sets_from_codes
 from kproba.exceptions import FewRowsWarning
 
 PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.25, 0.25, 0.5]])

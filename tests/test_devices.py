@@ -12,19 +12,19 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import make_classification
 
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from kproba.basis import Basis
+from kproba import arrays as devices
+from kproba.arrays import Device, choose, is_tensor, to_numpy
+from kproba.basis import device_basis as device_basis
+from kproba.basis import device_moments as device_moments
+from kproba.basis.basis import Basis
+from kproba.basis.device_basis import DeviceBasis
 from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
-from kproba.devices import basis as device_basis
-from kproba.devices import device as devices
-from kproba.devices import moments as device_moments
-from kproba.devices.basis import DeviceBasis
-from kproba.devices.device import Device, choose, is_tensor, to_numpy
-from kproba.devices.dual import DeviceDual
 from kproba.estimators import _sources
 from kproba.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
-from kproba.least_squares import LeastSquares
+from kproba.problems.least_squares import LeastSquares
+from kproba.solvers.device_dual import DeviceDual
 from kproba.solvers.dual import Dual
 from oracles import gaussian
 
@@ -98,7 +98,7 @@ class TestParts:
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_dual(self, rows, tensor, weighted, monkeypatch):
-        monkeypatch.setattr("kproba.devices.dual.COLUMNS", 64)
+        monkeypatch.setattr("kproba.solvers.device_dual.COLUMNS", 64)
         Z, k = rows.X[:150], 3
         weight = rows.weight[:150] if weighted else np.ones(150)
         sums = rows.targets()[:150] * weight[:, None]

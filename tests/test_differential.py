@@ -13,15 +13,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, least_squares
-from kproba.basis import all_centers, class_centers, sample_rows, subset_centers
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba.basis.centers import all_centers, class_centers, subset_centers
+from kproba.data.folds import stratified_folds
 from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
+from kproba.data.sampling import sample_rows
+from kproba.data.scaling import fit_scaling
 from kproba.estimators import _sources
 from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian
-from kproba.scaling import fit_scaling
-from kproba.selection import stratified_folds
+from kproba.problems import least_squares
 from oracles import (
     calibrated_softmax,
     class_wise,

@@ -10,13 +10,14 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from kproba import LSPC, KernelLogisticRegression, Sequences
-from kproba.data import hashing, look, rows
+from kproba.data import hashing, rows
+from kproba.data import summary as look
 from kproba.data.hashing import equal_rows, exact_keys
 from kproba.data.items import Items
-from kproba.data.look import Look
 from kproba.data.rows import Rows
 from kproba.data.sources import Chunk
-from kproba.import_vectors import FirstRowsOf, streamed
+from kproba.data.summary import Look
+from kproba.problems.import_vectors import FirstRowsOf, streamed
 
 FEW_VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 5e-324])
 

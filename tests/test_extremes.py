@@ -9,12 +9,12 @@ import pytest
 from scipy import sparse
 
 from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, Matern, SurfaceKernelClassifier
+from kproba.basis.moments import Moments
 from kproba.data.rows import Rows
+from kproba.data.scaling import FARTHEST, SQUASH_AT, fit_scaling
 from kproba.data.sources import ArraySource
 from kproba.kernels import Intersection, Laplacian
 from kproba.kernels.radial import squared_distances
-from kproba.moments import Moments
-from kproba.scaling import FARTHEST, SQUASH_AT, fit_scaling
 from oracles import gaussian
 
 ALL = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba.arrays import Device
+from kproba.basis.device_basis import DeviceBasis
 from kproba.data.sources import ArraySource
-from kproba.devices.basis import DeviceBasis
-from kproba.devices.device import Device
 from kproba.estimators import _sources
 
 ALL = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)

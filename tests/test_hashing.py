@@ -8,16 +8,7 @@ import pytest
 from scipy import sparse
 
 from kproba.data import hashing
-from kproba.data.hashing import (
-    by_place,
-    distinct,
-    equal_rows,
-    exact_keys,
-    mix,
-    ranking,
-    row_keys,
-    stacked,
-)
+from kproba.data.hashing import by_place, distinct, equal_rows, exact_keys, mix, ranking, row_keys, stacked
 from kproba.data.items import Items
 
 X = np.array([[0.0, -0.0, 0.0], [1.0, -2.5, 0.0], [1e-300, 7.0, -1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])

@@ -434,7 +434,7 @@ class TestItems:
         X, y = strings(60)
         settings = {"kernel": Spectrum(), "width": 1.0, "ridge": 0.01, "centers": "all", "link": "none"}
         dense = LSPC(**settings).fit(X, y)
-        monkeypatch.setattr(kproba.least_squares, "DENSE_CENTERS", 10)
+        monkeypatch.setattr(kproba.problems.least_squares, "DENSE_CENTERS", 10)
         np.testing.assert_allclose(LSPC(**settings).fit(X, y)._scores(X), dense._scores(X), atol=1e-4)
 
     def test_says_what_it_is(self):

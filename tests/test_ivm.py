@@ -16,7 +16,8 @@ import oracles
 from kproba import ConvergenceWarning, Gaussian, ImportVectorMachine, Laplacian, TimesMedian, displays
 from kproba.data.rows import Rows
 from kproba.estimators import ivm
-from kproba.import_vectors import (
+from kproba.kernels import Linear
+from kproba.problems.import_vectors import (
     SEARCHES,
     Growth,
     ImportModel,
@@ -29,10 +30,9 @@ from kproba.import_vectors import (
     leave_one_out,
     tuning_split,
 )
-from kproba.import_vectors import model as model_module
-from kproba.import_vectors import search as search_module
-from kproba.kernels import Linear
-from kproba.losses import Multinomial, Tags
+from kproba.problems.import_vectors import model as model_module
+from kproba.problems.import_vectors import search as search_module
+from kproba.problems.losses import Multinomial, Tags
 
 
 def problem(n=40, c=2, d=2, seed=0, weights=False):

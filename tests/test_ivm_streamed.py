@@ -7,17 +7,26 @@ import pytest
 from sklearn.metrics import log_loss
 
 from kproba import ConvergenceWarning, Gaussian, ImportVectorMachine
-from kproba.all_rows import AllRows
-from kproba.basis import Basis
-from kproba.checkpoint import Checkpoint
+from kproba.basis.basis import Basis
+from kproba.data.all_rows import AllRows
+from kproba.data.checkpoint import Checkpoint
 from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource, Chunk
 from kproba.data.toys import clouds_2013
 from kproba.estimators import _sources
-from kproba.import_vectors import SEARCHES, FirstRowsOf, Growth, ImportModel, Pool, Settings, StreamedSearch, Task
-from kproba.import_vectors.search import _mean_curvature, _predicted_decrease
-from kproba.import_vectors.streamed import Expansion, LossSumsOf, OrthonormalBasis, best_first, propose
-from kproba.losses import Multinomial
+from kproba.problems.import_vectors import (
+    SEARCHES,
+    FirstRowsOf,
+    Growth,
+    ImportModel,
+    Pool,
+    Settings,
+    StreamedSearch,
+    Task,
+)
+from kproba.problems.import_vectors.search import _mean_curvature, _predicted_decrease
+from kproba.problems.import_vectors.streamed import Expansion, LossSumsOf, OrthonormalBasis, best_first, propose
+from kproba.problems.losses import Multinomial
 
 KERNEL = Gaussian(width=1.0)
 

@@ -148,7 +148,7 @@ def test_gram_is_exactly_symmetric(kernel, points):
 @every_kernel
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers_do_not_change_the_result(kernel, workers, monkeypatch):
-    monkeypatch.setattr("kproba.sweep.TILE_BYTES", 1 << 12)  # many tiles from little data
+    monkeypatch.setattr("kproba.threads.TILE_BYTES", 1 << 12)  # many tiles from little data
     rng = np.random.default_rng(2)
     X, Z = rng.normal(size=(203, 3)), rng.normal(size=(31, 3))
     np.testing.assert_array_equal(kernel(X, Z, workers=workers), kernel(X, Z))
@@ -160,7 +160,7 @@ def test_tiles_do_not_change_the_result(kernel, monkeypatch):
     rng = np.random.default_rng(2)
     X, Z = rng.normal(size=(203, 3)), rng.normal(size=(31, 3))
     whole = kernel(X, Z)
-    monkeypatch.setattr("kproba.sweep.TILE_BYTES", 1 << 10)
+    monkeypatch.setattr("kproba.threads.TILE_BYTES", 1 << 10)
     np.testing.assert_allclose(kernel(X, Z), whole, rtol=1e-12, atol=1e-14)
 
 

@@ -2,21 +2,21 @@
 
 import warnings
 
+import kproba.leave_one_out as left_out
+import kproba.likelihood as likelihood
 import numpy as np
 import pytest
 import sklearn.exceptions
 from scipy import sparse
 from scipy.special import logsumexp
 
-import kproba.leave_one_out as left_out
-import kproba.likelihood as likelihood
 from kproba import ConvergenceWarning, Gaussian, KernelLogisticRegression
-from kproba.basis import Basis
+from kproba.basis.basis import Basis
+from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
-from kproba.likelihood import Likelihood
-from kproba.losses import Multinomial, Tags
-from kproba.search import cross_validate
-from kproba.selection import stratified_folds
+from kproba.problems.likelihood import Likelihood
+from kproba.problems.losses import Multinomial, Tags
+from kproba.search.folds import cross_validate
 from oracles import fitted_klr, klr_objective
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from kproba import ConvergenceWarning, KernelLogisticRegression
-from kproba.checkpoint import Checkpoint
+from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource
 from kproba.estimators import _sources
-from kproba.streamed_likelihood import SlopeOf
+from kproba.problems.streamed_likelihood import SlopeOf
 
 N, SAMPLE = 4000, 600
 
@@ -95,7 +95,7 @@ def test_the_slope_is_the_derivative(small_sample):
             return super().add(total, chunk)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kproba.streamed_likelihood.SlopeOf", Kept)
+        patch.setattr("kproba.problems.streamed_likelihood.SlopeOf", Kept)
         given(X, tol=1e-4).fit(X, y, weight)
     statistic, chunk = passes[0]
     slope, turn = statistic.add(statistic.zero(), chunk), np.random.default_rng(0).normal(size=statistic.X.shape)

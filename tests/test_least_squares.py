@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kproba import least_squares as module
-from kproba.basis import Basis
+from kproba.arrays import Device
+from kproba.basis.basis import Basis
+from kproba.basis.device_basis import DeviceBasis
+from kproba.basis.moments import Moments
 from kproba.data.rows import Rows
-from kproba.devices.basis import DeviceBasis
-from kproba.devices.device import Device
 from kproba.kernels import Gaussian
-from kproba.least_squares import ClassSimilarity, Group, LeastSquares, System, leave_one_out
-from kproba.moments import Moments
+from kproba.problems import least_squares as module
+from kproba.problems.least_squares import ClassSimilarity, Group, LeastSquares, System, leave_one_out
 from kproba.solvers.cholesky import CholeskyPath
 from kproba.solvers.dual import Dual
 from kproba.solvers.eigen import EigenPath

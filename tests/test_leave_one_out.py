@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kproba import leave_one_out as module
-from kproba.basis import Basis
+from kproba.basis.basis import Basis
 from kproba.data.rows import Rows
 from kproba.kernels import Gaussian
-from kproba.leave_one_out import Solved, _accelerated, _weights, leave_one_out
-from kproba.likelihood import Likelihood
-from kproba.losses import Tags
+from kproba.problems import leave_one_out as module
+from kproba.problems.leave_one_out import Solved, _accelerated, _weights, leave_one_out
+from kproba.problems.likelihood import Likelihood
+from kproba.problems.losses import Tags
 
 N = 12
 RNG = np.random.default_rng(3)

@@ -7,14 +7,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Perceptron
 
-from kproba import (
-    LSPC,
-    ImportVectorMachine,
-    KernelLogisticRegression,
-    RejectOption,
-    SurfaceKernelClassifier,
-    open_rows,
-)
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, RejectOption, SurfaceKernelClassifier, open_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 2))

@@ -174,8 +174,8 @@ def test_clip_parameters_leave_one_out(problem):
 @pytest.mark.parametrize("link", ["clip", "clip-parameters"])
 def test_folds_by_subtracted_moments(problem, link):
     """Cross-validation losses equal those of models refitted on the other folds."""
+    from kproba.data.folds import stratified_folds
     from kproba.data.rows import Rows
-    from kproba.selection import stratified_folds
 
     X, y = problem
     clf = paper(width=(0.8, 2.0), ridge=(1e-3, 1e-1), centers="all", selection="cv", folds=3, link=link).fit(X, y)

@@ -28,7 +28,7 @@ from kproba import (
     UnitsWarning,
     conformal_sets,
 )
-from kproba.sanity import memory_bytes, refuse_more_than_memory, widest_column
+from kproba.estimators._sanity import memory_bytes, refuse_more_than_memory, widest_column
 
 CLASSIFIERS = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
 X = np.random.default_rng(0).normal(size=(60, 3))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kproba.moments import Moments
+from kproba.basis.moments import Moments
 
 PHI = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 4.0], [0.0, 2.0, 1.0], [2.0, 5.0, -3.0]])
 WEIGHT = np.array([1.0, 0.5, 3.0, 0.25])

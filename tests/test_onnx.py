@@ -39,9 +39,9 @@ from kproba import (
     Polynomial,
     Spectrum,
     SurfaceKernelClassifier,
-    search,
     to_onnx,
 )
+from kproba.search import staged as search
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from kproba import own_centers as module
-from kproba.basis import Basis
+from kproba.basis.basis import Basis
 from kproba.data.rows import Rows
 from kproba.kernels import Gaussian, Precomputed
-from kproba.own_centers import _compressed, coefficients_without, own_centers, with_own_rows
+from kproba.problems import own_centers as module
+from kproba.problems.own_centers import _compressed, coefficients_without, own_centers, with_own_rows
 
 X = np.array([[0.0], [1.0], [2.0], [0.0], [1.0], [5.0]])
 LABELS = np.array([0, 0, 1, 1, 0, 1])

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kproba import LSPC, Gaussian, KernelLogisticRegression, RejectOption, recipes
-from kproba.basis import Basis, class_centers
+from kproba.basis.basis import Basis
+from kproba.basis.centers import class_centers
 from kproba.data.rows import Rows
-from kproba.missing_tags import least_squares
+from kproba.problems.missing_tags import least_squares
 from oracles import class_wise_loo_by_refitting, gaussian
 
 NOISE = {"random_state": 0}

@@ -8,13 +8,14 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import log_loss
 
-from kproba import LSPC, least_squares
+from kproba import LSPC
 from kproba.exceptions import ConditionWarning
 from kproba.kernels import Gaussian, Laplacian
+from kproba.problems import least_squares
 from kproba.solvers import packed_dual
 from kproba.solvers.dual import Dual
 from kproba.solvers.packed_dual import PackedDual, Square
-from kproba.sweep import row_slices
+from kproba.threads import row_slices
 from oracles import laplacian, loo_by_refitting
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kproba.basis import sample_rows
+from kproba.basis.moments import Moments
 from kproba.data.hashing import distinct, ranking, row_keys
 from kproba.data.rows import Rows
-from kproba.moments import Moments
-from kproba.scaling import fit_scaling
-from kproba.sweep import row_slices, sweep
+from kproba.data.sampling import sample_rows
+from kproba.data.scaling import fit_scaling
+from kproba.data.sweep import sweep
+from kproba.threads import row_slices
 
 
 def rows_of(X, y=None, w=None):

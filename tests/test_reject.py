@@ -32,7 +32,7 @@ from kproba import (
 )
 from kproba.data.sources import ArraySource
 from kproba.data.toys import three_classes_2010
-from kproba.reject import error_upper_bound, fewest_rows, risk_coverage, safe_rank
+from kproba.decisions.reject import error_upper_bound, fewest_rows, risk_coverage, safe_rank
 
 
 def quick(**options):

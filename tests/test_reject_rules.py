@@ -13,8 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 from kproba import LSPC, RejectOption, conformal_sets
 from kproba.data.sources import ArraySource
-from kproba.exceptions import NothingKeptWarning
-from kproba.reject import (
+from kproba.decisions.reject import (
     _dtype_with,
     _first_rank,
     _label_of_rejection,
@@ -24,6 +23,7 @@ from kproba.reject import (
     safe_rank,
     wrong_from_the_surest,
 )
+from kproba.exceptions import NothingKeptWarning
 
 PROBA = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6], [0.55, 0.45]])
 LABELS = np.array(["a", "b", "b", "b", "a"])

@@ -20,11 +20,11 @@ from kproba import (
     open_rows,
     write_probabilities,
 )
-from kproba.checkpoint import Checkpoint
-from kproba.data.look import Look
+from kproba.basis.moments import Moments
+from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource, Chunk
+from kproba.data.summary import Look
 from kproba.estimators import _sources
-from kproba.moments import Moments
 
 pa = pytest.importorskip("pyarrow")
 N, SAMPLE = 3000, 600

@@ -13,17 +13,19 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import oracles
 from kproba import ConvergenceWarning, SurfaceKernelClassifier
-from kproba.basis import Basis, kmeans_centers
+from kproba.basis.basis import Basis
+from kproba.basis.centers import kmeans_centers
+from kproba.basis.moments import Moments
 from kproba.data.rows import Rows
 from kproba.estimators import _sources
 from kproba.kernels import Gaussian
 from kproba.metrics import surface_loss
-from kproba.moments import Moments
+from kproba.papers.nelder_mead import Simplex
+from kproba.papers.surface_solvers import SOLVERS
+from kproba.papers.swarm import Swarm
+from kproba.problems.surface import Settings, Surface, maximise
 from kproba.solvers import box_qp
-from kproba.solvers.nelder_mead import Simplex
-from kproba.solvers.swarm import Swarm
-from kproba.surface import Settings, Surface, maximise
-from kproba.surface_loss import SurfaceLoss, nearest_with_sum
+from kproba.solvers.surface_loss import SurfaceLoss, nearest_with_sum
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 
@@ -190,7 +192,7 @@ class TestPaperSolvers:
     def test_enough_steps_come_near_the_maximum(self):
         loss = random_loss(11, q=2, r=4)
         for solver in ("nelder-mead", "swarm"):
-            found = maximise([loss], Settings(solver, max_iter=3000, restarts=3, seed=0))
+            found = maximise([loss], Settings(SOLVERS[solver], max_iter=3000, restarts=3, seed=0))
             assert found.optimum - found.certificate.objective < 5e-3
 
     def test_interruption_keeps_the_best_so_far(self, monkeypatch):
@@ -214,7 +216,7 @@ class TestPaperSolvers:
 
         monkeypatch.setattr(Simplex, "step", interrupted)
         with pytest.warns(ConvergenceWarning, match="interrupted after 0 steps") as told:
-            found = maximise([random_loss(1, q=2, r=4)], Settings("nelder-mead"))
+            found = maximise([random_loss(1, q=2, r=4)], Settings(SOLVERS["nelder-mead"]))
         assert len(told) == 1 and found.n_iter == 0 and found.certificate.duality_gap > 0
 
     def test_progress_is_shown(self, capsys):

@@ -6,17 +6,11 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics
 
-from kproba import (
-    LSPC,
-    ImportVectorMachine,
-    KernelLogisticRegression,
-    SurfaceKernelClassifier,
-    links,
-    missing_tags,
-    search,
-)
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, links
 from kproba.data.rows import Rows
 from kproba.metrics import tag_report, tag_thresholds
+from kproba.problems import missing_tags
+from kproba.search import staged as search
 from oracles import gaussian, tags_by_rows
 
 WIDTH = 1.5

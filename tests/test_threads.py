@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kproba import LSPC, BagOfFeatures, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from kproba.sweep import fill_tiles, map_independent, n_workers, one_blas_thread
+from kproba.threads import fill_tiles, map_independent, n_workers, one_blas_thread
 
 N_BLAS = 3
 FORK = """
@@ -170,7 +170,7 @@ class TestWorkers:
 
     @pytest.fixture(autouse=True)
     def sixteen_cores(self, monkeypatch):
-        monkeypatch.setattr("kproba.sweep._n_cores", lambda: 16)
+        monkeypatch.setattr("kproba.threads._n_cores", lambda: 16)
 
     def test_given(self):
         assert [n_workers(n) for n in (1, 3, -1, -2, -99)] == [1, 3, 16, 15, 1]
@@ -183,7 +183,7 @@ class TestWorkers:
             assert n_workers(None) == 1
 
     def test_not_more_than_cores(self, monkeypatch):
-        monkeypatch.setattr("kproba.sweep._n_cores", lambda: 2)
+        monkeypatch.setattr("kproba.threads._n_cores", lambda: 2)
         assert n_workers(None) == 2
 
     def test_our_own_limit_does_not_count(self):

@@ -8,8 +8,9 @@ import typing
 from pathlib import Path
 
 import kproba
-from kproba import kernels, links, scaling
+from kproba import kernels, links
 from kproba import typing as types
+from kproba.data import scaling
 
 CALLS = Path(__file__).with_name("typed_calls.py")
 PACKAGE = Path(kproba.__file__).parent

@@ -1,11 +1,11 @@
 """Kernel classifiers whose probabilities you can trust."""
 
 from . import displays, metrics, recipes
-from .bags import BagOfFeatures
-from .conformal import conformal_sets
 from .data.files import open_rows
 from .data.items import Sequences
 from .data.writers import write_probabilities
+from .decisions.conformal import conformal_sets
+from .decisions.reject import RejectOption
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from .exceptions import (
     CheckpointError,
@@ -22,6 +22,9 @@ from .exceptions import (
     UnitsWarning,
     UnreadableWarning,
 )
+from .features.bags import BagOfFeatures
+from .features.pictures import PictureDescriptors
+from .features.sequences import SequenceFeatures
 from .kernels import (
     ChiSquared,
     Gaussian,
@@ -37,13 +40,9 @@ from .kernels import (
 )
 from .onnx_export import to_onnx
 from .persist import load, save
-from .pictures import PictureDescriptors
-from .reject import RejectOption
 from .report import write_report
-from .selection import TimesMedian
-from .sequence_features import SequenceFeatures
-
-__version__ = "0.1.0"
+from .search.widths import TimesMedian
+from .version import __version__ as __version__
 
 __all__ = [
     "LSPC",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .estimators import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from .selection import RIDGES_2010, WIDTHS_2010, TimesMedian
+from .search.widths import RIDGES_2010, WIDTHS_2010, TimesMedian
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10, in the paper's units.
 EXPONENTS_2001 = tuple(range(10, -11, -1))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import metaestimators
 
 from .kernels import Kernel
-from .selection import TimesMedian
+from .search.widths import TimesMedian
 
 __all__ = [
     "CentersLike",

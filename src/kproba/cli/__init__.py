@@ -8,8 +8,8 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
-from .. import __version__
 from ..exceptions import KprobaWarning
+from ..version import __version__
 from . import _text, compare, demo, evaluate, fit, predict, report
 
 COMMANDS = (demo, fit, predict, evaluate, report, compare)

@@ -16,7 +16,8 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from .. import io, wording
+from .. import io
+from .. import messages as wording
 from ..data.files import SEPARATORS
 from ..data.tables import Table, labelled, open_table
 from ..data.writers import TableWriter

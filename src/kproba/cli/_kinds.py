@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from ..exceptions import UnreadableWarning
-from ..wording import warn
+from ..messages import warn
 
 _SPACE = "\\s\u00a0\u202f"
 #: One way of writing: {t} between thousands, {d} before the decimals. A group of thousands does not start with 0.

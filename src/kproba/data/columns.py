@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..wording import listing
+from ..messages import listing
 
 ENCODE = (
     "encode such columns before, say by make_pipeline(skrub.TableVectorizer(), {}()), which takes all kinds of them "

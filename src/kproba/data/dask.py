@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sweep import one_blas_thread
+from ..threads import one_blas_thread
 from .passes import Checksum, PassRecord
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
 

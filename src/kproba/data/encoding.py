@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..sweep import BATCH_BYTES, row_slices
+from ..threads import BATCH_BYTES, row_slices
 from .labels import encode
 from .sources import Chunk, in_double
 

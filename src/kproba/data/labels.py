@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from ..wording import did_you_mean
+from ..messages import did_you_mean
 
 #: Weights beyond these have sums, squares or quotients that are no numbers.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15

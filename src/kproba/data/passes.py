@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..devices.device import is_tensor
+from ..arrays import is_tensor
 from .sources import Chunk, Source
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..sweep import BATCH_BYTES, row_slices
+from ..threads import BATCH_BYTES, row_slices
 from .hashing import distinct, exact_keys
 
 _TINY = np.finfo(np.float64).tiny

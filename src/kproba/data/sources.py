@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..devices.device import Device, is_tensor, to_numpy
-from ..sweep import row_slices
+from ..arrays import Device, is_tensor, to_numpy
+from ..threads import row_slices
 from .labels import LARGEST_WEIGHT, SMALLEST_WEIGHT, is_missing
 
 #: A chunk of inputs is about this large: reading it costs far more than asking for it.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..reject import RejectOption, risk_coverage
+from ..decisions.reject import RejectOption, risk_coverage
 from ..typing import Inputs, Targets
 from ._drawing import axes_for
 

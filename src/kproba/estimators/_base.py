@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,35 +13,28 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..basis import Basis
+from ..arrays import Device, is_tensor, to_numpy
+from ..arrays import choose as choose_device
+from ..basis.basis import Basis
+from ..basis.device_basis import DeviceBasis
 from ..data.columns import explained, refuse_times
 from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
-from ..data.sources import CheckedInputs, Chunk, Source, all_finite, check_chunk, in_double, inputs
-from ..devices.basis import DeviceBasis
-from ..devices.device import Device, is_tensor, to_numpy
-from ..devices.device import choose as choose_device
+from ..data.scaling import Scaling, fit_scaling
+from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.mended import Mended
-from ..links import NAMES as LINKS
 from ..links import in_blocks
-from ..sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
-from ..scaling import Scaling, fit_scaling
-from ..sweep import n_workers, row_slices
+from ..threads import n_workers, row_slices
 from ..typing import Inputs, Targets, available_if
-from ..wording import did_you_mean
+from ..validation import SMALLEST, check_columns, check_lengths, check_magnitude, check_square, check_tensor
 from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
+from ._sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
 
-#: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
-LARGEST, SMALLEST = 1e150, 1e-150
-#: Times the weight of all rows, a larger ridge may be no number.
-LARGEST_RIDGE = 1e100
 #: Rows of about this size are scaled and scored at a time.
 PREDICT_BYTES = 64 << 20
-#: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
-ASYMMETRY = 1e-5
 
 
 def _gives_probabilities(estimator) -> bool:
@@ -387,50 +379,9 @@ def _with_small_indices(X):
     return X
 
 
-def check_choice(name: str, value, known) -> None:
-    """Refuse a value that is not among the known ones, and list them."""
-    if not any(value is k or (isinstance(value, str) and value == k) for k in known):
-        hint = did_you_mean(value, known)
-        raise ValueError(f"{name}={value!r} is not known{hint}; use one of {', '.join(map(repr, known))}.")
-
-
-def check_fraction(name: str, value) -> None:
-    """Refuse what is not a number strictly between 0 and 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, both excluded.")
-
-
-def check_count(name: str, value) -> None:
-    """Refuse what is not a whole number of at least 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
-
-
 def scaled_rows(rows: Rows, scaling) -> Rows:
     """The rows with their columns scaled; None leaves them as they are."""
     return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
-
-
-def check_positive(name: str, value, words, largest: float = np.inf) -> None:
-    """A positive number of at most ``largest``, a non-empty sequence of them, or one of the words."""
-    allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
-    if isinstance(value, str):
-        if value not in words:
-            raise ValueError(f"{name}={value!r} is not known{did_you_mean(value, words)}; {allowed}")
-        return
-    try:
-        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
-    if (
-        numbers.ndim > 1
-        or not numbers.size
-        or isinstance(value, bool)
-        or not (np.isfinite(numbers) & (numbers > 0)).all()
-    ):
-        raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
-    if numbers.max() > largest:
-        raise ValueError(f"{name}={value!r} is more than {largest:g}, beyond which products overflow; {allowed}")
 
 
 def is_source(X) -> bool:
@@ -465,62 +416,6 @@ def over_source(estimator, name: str, X):
     return rows.map_blocks(of_block, dtype=few.dtype, chunks=(rows.chunks[0], (few.shape[1],)))
 
 
-def check_tensor(X, estimator):
-    """Refuse a tensor that is not a matrix of finite numbers with the columns of the model."""
-    if len(X.shape) != 2:
-        raise ValueError(f"X has {len(X.shape)} dimension(s); it must be a matrix of rows.")
-    check_columns(X.shape[1], estimator)
-    if not all_finite(X):
-        raise ValueError("Input X contains NaN or infinity; drop or fill such rows first.")
-    return X
-
-
-def check_columns(n_features: int, estimator, what: str = "features") -> None:
-    if n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} {what}, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            f"{what} as input."
-        )
-
-
-def check_square(X: np.ndarray) -> None:
-    """Refuse what is no kernel matrix of the training rows."""
-    if X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
-        )
-    tolerance = ASYMMETRY * float(np.abs(X).max(initial=0.0))
-    for i in range(len(X)):
-        j = int(np.argmax(np.abs(X[i] - X[:, i])))
-        if abs(X[i, j] - X[j, i]) > tolerance:
-            raise ValueError(
-                f"kernel='precomputed': X is not symmetric: X[{i}, {j}] = {X[i, j]:.6g}, X[{j}, {i}] = {X[j, i]:.6g}. "
-                "A kernel matrix has k(x, z) = k(z, x); use (X + X.T)/2 if that is what you mean."
-            )
-
-
-def check_lengths(X, labels) -> None:
-    if len(labels) != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
-
-
-def check_given_centers(centers, d: int, precomputed: bool) -> None:
-    """Refuse points that are no centres for rows of d columns."""
-    if not sparse.issparse(centers) and np.asarray(centers).dtype.kind not in "fiub":
-        raise TypeError("centers: given points must be numbers, one row for every centre.")
-    if precomputed:
-        index = np.asarray(centers)
-        if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
-            raise ValueError(f"centers: with kernel='precomputed' give column numbers below {d}, got {centers!r}.")
-        return
-    shape = np.shape(centers)
-    if len(shape) != 2 or shape[1] != d or not shape[0]:
-        raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
-    values = centers.data if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError("centers contains NaN or infinity; every coordinate must be a finite number.")
-
-
 def given_centers(centers, precomputed: bool, scaling):
     """Checked points as the basis takes them: scaled like the rows."""
     if precomputed:
@@ -530,25 +425,3 @@ def given_centers(centers, precomputed: bool, scaling):
         check_magnitude("centers", points.data if sparse.issparse(points) else points)
         return points
     return scaling(points)
-
-
-def check_magnitude(name: str, values: Any, smallest: float = 0.0) -> None:
-    """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"{name} has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
-        )
-    if 0.0 < largest < smallest:
-        raise ValueError(
-            f"{name} has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale {name}."
-        )
-
-
-def check_folds(folds) -> None:
-    if not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2:
-        raise ValueError(f"folds={folds!r}: cross-validation needs a whole number of at least 2 folds.")
-
-
-def check_link(link) -> None:
-    check_choice("link", link, LINKS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import NotFittedError
 
-from ..wording import did_you_mean
+from ..messages import did_you_mean
 
 #: Parameters of SVC, and of others that people come from: the one that stands for them here, and how to set it.
 INSTEAD = {

@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import Basis, Centers, MomentsOf, all_centers, class_centers, sample_rows, subset_centers
+from ..basis.basis import Basis, MomentsOf
+from ..basis.centers import Centers, all_centers, class_centers, subset_centers
+from ..basis.device_basis import DeviceBasis
 from ..data.items import Items
 from ..data.rows import Rows
-from ..devices.basis import DeviceBasis
+from ..data.sampling import sample_rows, subsample
 from ..kernels import Kernel, Precomputed, as_kernels
+from ..messages import did_you_mean
+from ..problems.base import Problem
 from ..progress import Progress
-from ..sanity import refuse_more_than_memory
-from ..search import FEWEST_CENTERS, Candidate, Problem, Search, subsample, telling_tags, width_candidates
-from ..selection import SearchRecord, TimesMedian
-from ..sweep import n_workers
-from ..wording import did_you_mean
-from ._base import (
-    LARGEST_RIDGE,
-    check_choice,
-    check_given_centers,
-    check_positive,
-    scaled_rows,
-)
+from ..search.candidates import Candidate
+from ..search.record import SearchRecord
+from ..search.staged import FEWEST_CENTERS, Search, telling_tags
+from ..search.widths import TimesMedian, width_candidates
+from ..threads import n_workers
+from ..validation import LARGEST_RIDGE, check_choice, check_given_centers, check_positive
+from ._base import scaled_rows
+from ._sanity import refuse_more_than_memory
 from ._streamed import StreamedClassifier
 
 #: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
@@ -72,7 +72,7 @@ class SearchedClassifier(StreamedClassifier):
         raise NotImplementedError
 
     def _search_options(self, rows: Rows) -> dict:
-        """How :class:`~kproba.search.Search` is to go about it, where that differs from its defaults."""
+        """How :class:`~kproba.search.staged.Search` is to go about it, where that differs from its defaults."""
         return {}
 
     def _ridge_for_more_rows(self, ridge: float, few: float, many: float) -> float:

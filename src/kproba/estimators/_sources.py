@@ -11,22 +11,23 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from ..all_rows import AllRows
-from ..checkpoint import Checkpoint
+from ..arrays import choose as choose_device
+from ..arrays import is_tensor, to_numpy
+from ..data.all_rows import AllRows
+from ..data.checkpoint import Checkpoint
 from ..data.columns import refuse_text, refuse_times
 from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
-from ..data.look import Look, Looking, sample_size
 from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
-from ..devices.device import choose as choose_device
-from ..devices.device import is_tensor, to_numpy
+from ..data.summary import Look, Looking, sample_size
+from ..data.sweep import sweep_source
 from ..progress import RowProgress
-from ..sweep import sweep_source
 from ..typing import Inputs, PathLike, Targets
-from ._base import KernelClassifier, check_lengths
+from ..validation import check_lengths
+from ._base import KernelClassifier
 
 
 class SourceClassifier(KernelClassifier):

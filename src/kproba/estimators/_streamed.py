@@ -9,22 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ..basis import MomentsOf
+from ..arrays import choose as choose_device
+from ..arrays import to_numpy
+from ..basis.basis import MomentsOf
+from ..basis.moments import Moments
 from ..data.encoding import Encoding
 from ..data.items import Items
 from ..data.labels import class_factors, encode
-from ..data.look import Look
 from ..data.rows import Rows
+from ..data.scaling import MODES as SCALINGS
 from ..data.sources import ArraySource, check_chunk
-from ..devices.device import choose as choose_device
-from ..devices.device import to_numpy
+from ..data.summary import Look
+from ..data.sweep import sweep_source
 from ..kernels import Kernel, as_kernels
-from ..moments import Moments
-from ..scaling import MODES as SCALINGS
-from ..selection import TimesMedian
-from ..sweep import sweep_source
+from ..search.widths import TimesMedian
 from ..typing import Inputs, Targets, available_if
-from ._base import check_choice, check_folds, check_positive, scaled_rows
+from ..validation import check_choice, check_folds, check_positive
+from ._base import scaled_rows
 from ._sources import SourceClassifier
 
 

@@ -9,12 +9,16 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..basis import Basis, sample_rows
+from ..basis.basis import Basis
 from ..data.items import Items
 from ..data.labels import class_factors, encode_labels
 from ..data.rows import Rows
+from ..data.sampling import sample_rows, subsample
 from ..exceptions import ConvergenceWarning
-from ..import_vectors import (
+from ..kernels import Kernel, Precomputed, as_kernels
+from ..kernels.mended import definite
+from ..links import Sigmoid, Softmax
+from ..problems.import_vectors import (
     SEARCHES,
     SURE,
     FirstRowsOf,
@@ -31,14 +35,10 @@ from ..import_vectors import (
     leave_one_out,
     tuning_split,
 )
-from ..kernels import Kernel, Precomputed, as_kernels
-from ..kernels.mended import definite
-from ..links import Sigmoid, Softmax
-from ..losses import Multinomial, Tags
+from ..problems.losses import Multinomial, Tags
 from ..progress import Progress
-from ..search import subsample, width_candidates
-from ..selection import TimesMedian
-from ..sweep import map_independent, n_workers, one_blas_thread
+from ..search.widths import TimesMedian, width_candidates
+from ..threads import map_independent, n_workers, one_blas_thread
 from ..typing import (
     ClassWeight,
     DeviceLike,
@@ -51,7 +51,8 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ._base import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive, scaled_rows
+from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
+from ._base import scaled_rows
 from ._searched import UNIT_ROWS
 from ._sources import SourceClassifier
 

@@ -7,17 +7,20 @@ from typing import Literal
 
 import numpy as np
 
-from ..basis import Basis
+from ..basis.basis import Basis
 from ..data.rows import Rows
+from ..data.sampling import subsample
 from ..kernels import Kernel
-from ..likelihood import KEEP_BYTES, ROWS_TO_THE_CENTER, SOLVERS, Likelihood
 from ..links import Sigmoid, Softmax
-from ..missing_tags import least_squares
-from ..search import Candidate, Search, subsample
-from ..selection import RIDGES, CalibratedLogLoss, LogLoss
-from ..streamed_likelihood import StreamedLikelihood
+from ..problems.likelihood import KEEP_BYTES, ROWS_TO_THE_CENTER, SOLVERS, Likelihood
+from ..problems.missing_tags import least_squares
+from ..problems.streamed_likelihood import StreamedLikelihood
+from ..search.candidates import Candidate
+from ..search.losses import CalibratedLogLoss, LogLoss
+from ..search.staged import Search
+from ..search.widths import RIDGES
 from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, RandomState, RidgeLike, ScalingName, WidthLike
-from ._base import check_count, check_fraction
+from ..validation import check_count, check_fraction
 from ._searched import GRID_ROWS, SearchedClassifier
 
 #: Decides on how many rows widths are compared: about a fifth of the operations of one leave-one-out there.

@@ -8,16 +8,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..basis import Basis
+from ..basis.basis import Basis
 from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel, as_kernels
-from ..least_squares import ClassSimilarity, LeastSquares
 from ..links import CALIBRATED, fit_link
-from ..missing_tags import least_squares
-from ..search import Candidate, Problem, Search
-from ..selection import RIDGES, SearchRecord, loss_for_link
-from ..stochastic import StochasticLeastSquares
+from ..papers.stochastic import StochasticLeastSquares
+from ..problems.base import Problem
+from ..problems.least_squares import ClassSimilarity, LeastSquares
+from ..problems.missing_tags import least_squares
+from ..search.candidates import Candidate
+from ..search.losses import loss_for_link
+from ..search.record import SearchRecord
+from ..search.staged import Search
+from ..search.widths import RIDGES
 from ..typing import (
     CentersLike,
     ClassWeight,
@@ -29,7 +33,7 @@ from ..typing import (
     ScalingName,
     WidthLike,
 )
-from ._base import check_choice, check_count, check_link
+from ..validation import check_choice, check_count, check_link
 from ._searched import SearchedClassifier
 
 

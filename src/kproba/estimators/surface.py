@@ -8,24 +8,25 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from ..basis import Basis, Centers, MomentsOf, kmeans_centers, subset_centers
+from ..basis.basis import Basis, MomentsOf
+from ..basis.centers import Centers, kmeans_centers, subset_centers
+from ..basis.device_basis import placed
 from ..data.items import Items
 from ..data.rows import Rows
-from ..devices.basis import placed
+from ..data.sampling import subsample
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
+from ..papers.surface_solvers import SOLVERS
+from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
-from ..search import NEIGHBOURS, Search, may_weigh, subsample, width_candidates
-from ..selection import SearchRecord, TimesMedian, loss_for_link
-from ..surface import SOLVERS, Maximum, Settings, Surface
-from ..sweep import n_workers
+from ..search.losses import loss_for_link
+from ..search.record import SearchRecord
+from ..search.staged import NEIGHBOURS, Search, may_weigh
+from ..search.widths import TimesMedian, width_candidates
+from ..threads import n_workers
 from ..typing import CentersLike, ClassWeight, DeviceLike, KernelLike, LinkName, RandomState, ScalingName, WidthLike
-from ._base import (
-    check_choice,
-    check_count,
-    check_given_centers,
-    scaled_rows,
-)
+from ..validation import check_choice, check_count, check_given_centers
+from ._base import scaled_rows
 from ._streamed import StreamedClassifier
 
 #: Multiples of the median distance that are tried.
@@ -218,7 +219,7 @@ class SurfaceKernelClassifier(StreamedClassifier):
             self._solve(replace(problem, given=partial.moments), rows)
 
     def _settings(self, seed: int, progress: Progress) -> Settings:
-        return Settings(self.solver, int(self.max_iter), int(self.n_restarts), seed, progress)
+        return Settings(SOLVERS[self.solver], int(self.max_iter), int(self.n_restarts), seed, progress)
 
     def _centers(self, rows: Rows, scaling, n_rows: int, seed: int) -> Centers:
         """Centres for scaled rows, as many as ``n_rows`` call for: they do not depend on the kernel."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wording import did_you_mean
+from ..messages import did_you_mean
 from .alignment import GlobalAlignment
 from .base import Kernel
 from .dot import Linear, Polynomial

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from ..sweep import fill_tiles
+from ..threads import fill_tiles
 
 #: Widths beyond these have squares or inverse squares that are no numbers.
 NARROWEST, WIDEST = 1e-153, 1e153

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from ..data.items import Sequences
 from ..exceptions import DegenerateModelWarning
 from ..progress import Progress
-from ..sweep import fill_tiles, row_slices
+from ..threads import fill_tiles, row_slices
 
 COVARIANCES = ("diag", "spherical", "full", "tied")
 #: The share of its probability that a state keeps for itself at the start of the fit.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from ..devices.device import in_place, not_below_zero
+from ..arrays import in_place, not_below_zero
 from .base import Kernel, check_width, dot, same_format, symmetrised
 from .two_valued import manhattan_by_product, signed_pulls
 
@@ -89,7 +89,7 @@ def squared_distances_on_device(device, X, Z):
 def manhattan_on_device(device, X, Z):
     """‖x − z‖₁ of tensors: by one kernel on a GPU, elsewhere column after column, for all at once would not fit."""
     if device.has_triton:
-        from ..devices.manhattan import manhattan  # here, because Triton is there with CUDA alone
+        from .device_manhattan import manhattan  # here, because Triton is there with CUDA alone
 
         return manhattan(X, Z)
     total = device.xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)

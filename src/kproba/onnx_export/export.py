@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._base import KernelClassifier, check_choice
+from ..estimators._base import KernelClassifier
 from ..typing import Inputs
+from ..validation import check_choice
 from .extra import needed
 from .graph import Graph, Value
 from .inputs import Input, inputs_of
@@ -168,7 +169,7 @@ def _assembled(graph: Graph, given: Sequence[Input], dtype: str, clf, label_type
     ]
     body = helper.make_graph(graph.nodes, type(clf).__name__, inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid(domain, version) for domain, version in graph.domains.items()]
-    from .. import __version__  # here, because the package imports this file
+    from ..version import __version__
 
     notes = {"producer_name": "kproba", "producer_version": __version__}
     model = helper.make_model(body, opset_imports=opsets, functions=graph.functions, **notes)

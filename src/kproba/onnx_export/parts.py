@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
+from ..data.scaling import SQUASH_AT, Scaling
 from ..kernels import ChiSquared, Gaussian, Intersection, Kernel, Laplacian, Linear, Matern, Polynomial
 from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Sigmoid, Softmax, log_softplus
-from ..scaling import SQUASH_AT, Scaling
 from .graph import Value, concatenated
 
 

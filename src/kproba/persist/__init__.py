@@ -7,7 +7,6 @@ import platform
 import stat
 import sys
 import warnings
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, ModelFileWarning
 from ..io import check_output
+from ..version import __version__
 from . import archive
 from .audit import check, check_model
 from .graph import REFUSAL, Decoder, Encoder
@@ -76,7 +76,7 @@ def save(model: BaseEstimator, path: str | os.PathLike) -> None:
         raise ModelFileError(f"{REFUSAL}: {error}") from error
     contents = {
         "format": archive.FORMAT,
-        "kproba": import_module("kproba").__version__,
+        "kproba": __version__,
         "python": platform.python_version(),
         "libraries": _libraries(encoder),
         "nodes": encoder.nodes,

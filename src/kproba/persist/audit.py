@@ -17,15 +17,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ..bags import BagOfFeatures
-from ..basis import Basis
+from ..basis.basis import Basis
+from ..basis.moments import Moments
 from ..data.items import Items, Memory, Sequences, Table
-from ..data.look import Look, _Sample
+from ..data.scaling import Scaling
 from ..data.sources import Chunk
+from ..data.summary import Look, _Sample
 from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._streamed import Partial
 from ..exceptions import ModelFileError
+from ..features.bags import BagOfFeatures
+from ..features.pictures import PictureDescriptors
 from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Precomputed, as_kernels
 from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
@@ -33,9 +36,6 @@ from ..kernels.mended import Mended
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
-from ..moments import Moments
-from ..pictures import PictureDescriptors
-from ..scaling import Scaling
 from .frame_trial import check_frame
 from .trial import check_pipeline, check_scores
 
@@ -491,6 +491,8 @@ def _check_pipeline(pipeline: Any) -> None:
         "memory names a folder, whose contents a fit would trust; only None is loaded",
     )
     _check_steps(pipeline, pipeline.steps)
+    kept = not any(isinstance(step, str) and step == "drop" for _, step in pipeline.steps)
+    _need(kept, pipeline, "a step of a pipeline cannot be dropped")
     for (_, before), (_, step) in pairwise(pipeline.steps):
         fits = not isinstance(step, BagOfFeatures) or isinstance(before, PictureDescriptors)
         _need(fits, pipeline, f"{type(before).__name__} makes no items for BagOfFeatures")
@@ -555,9 +557,10 @@ def _check_categories(encoder: Any) -> None:
     _need(isinstance(categories, list) and len(categories) == encoder.n_features_in_, encoder, "categories_ is odd")
     for known in categories:
         _need(isinstance(known, np.ndarray) and known.ndim == 1 and len(known) > 0, encoder, "categories_ is odd")
+        _need(known.dtype.kind in "OUSfiub", encoder, "categories_ are neither text nor numbers")
         _need(known.dtype.kind != "f" or not np.isinf(known).any(), encoder, "categories_ has infinity")
         if known.dtype.kind not in "OUS":  # these are looked up by bisection
-            sure = known[:-1] if known.dtype.kind in "fM" and known[-1] != known[-1] else known
+            sure = known[:-1] if known.dtype.kind == "f" and known[-1] != known[-1] else known
             _need((sure[:-1] < sure[1:]).all(), encoder, "categories_ are not in order")
     if "_n_features_outs" in vars(encoder):
         sizes = _check_infrequent(encoder, categories)

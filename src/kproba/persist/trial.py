@@ -17,12 +17,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..basis import Basis
+from ..basis.basis import Basis
 from ..data.items import Items
+from ..data.scaling import Scaling
 from ..estimators._base import KernelClassifier
 from ..exceptions import ModelFileError
 from ..kernels import ChiSquared, Intersection, Precomputed, Spectrum
-from ..scaling import Scaling
 
 #: Columns of a row that is made up for a pipeline: a wider one may be larger than its file.
 MOST_COLUMNS = 1 << 16

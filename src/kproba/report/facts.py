@@ -10,9 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import to_numpy
 from ..data.dask import is_dask
 from ..data.tables import LabelledTable
-from ..devices.device import to_numpy
 from .measures import (
     Histogram,
     Interval,

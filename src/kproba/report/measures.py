@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
+from ..decisions.reject import wrong_from_the_surest
 from ..metrics import _bin_numbers
-from ..reject import wrong_from_the_surest
 
 #: Of all intervals and bands.
 LEVEL = 0.90

@@ -396,7 +396,7 @@ def _value_cell(value: str) -> str:
 
 
 def _footer(facts: Facts) -> str:
-    from .. import __version__
+    from ..version import __version__
 
     made_by = f"kproba {__version__}, scikit-learn {version('scikit-learn')}, NumPy {np.__version__}"
     return (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ..surface_loss import SurfaceLoss
+from .surface_loss import SurfaceLoss
 
 #: Interior points converge in 10 to 30 steps whatever the problem.
 MAX_STEPS = 60

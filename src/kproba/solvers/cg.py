@@ -24,7 +24,7 @@ from scipy import linalg, sparse
 
 from ..exceptions import ConvergenceWarning
 from ..progress import Progress
-from ..sweep import one_blas_thread, row_slices
+from ..threads import one_blas_thread, row_slices
 from .cholesky import rounding_level
 
 Product = Callable[[np.ndarray], np.ndarray]

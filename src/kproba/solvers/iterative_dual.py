@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..progress import Progress
-from ..sweep import row_slices
+from ..threads import row_slices
 from .cg import LocalInverse, Nystrom, Probes, neighbours_of, solve
 from .dual import DualSolution
 

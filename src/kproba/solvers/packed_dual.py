@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy import linalg
 
-from ..sweep import row_slices
+from ..threads import row_slices
 from .cholesky import rounding_level, warn_singular
 from .dual import DualSolution
 

@@ -1,0 +1,1 @@
+"""A basis is a kernel and its centres; moments are the sums over rows in it."""

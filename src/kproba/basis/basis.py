@@ -1,0 +1,176 @@
+"""A basis is a kernel and its centres; this file also holds the ways to choose centres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import linalg
+
+from ..data.encoding import Encoding
+from ..data.items import Items
+from ..data.rows import Batch, Rows
+from ..data.sweep import Statistic, sweep
+from ..kernels import Kernel, Precomputed
+from ..kernels.base import n_rows
+from ..kernels.mended import INDEFINITE, Mended, definite
+from ..threads import BATCH_BYTES, fill_tiles, row_slices
+from .centers import Centers
+from .moments import Moments
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Φ(x) = (k(x, z_1), …, k(x, z_b)), evaluated on ``workers`` threads."""
+
+    kernel: Kernel
+    centers: np.ndarray
+    owner: np.ndarray | None = None
+    row_center: Any = None
+    workers: int = 1
+    #: where features are computed, if not here, and what those of one batch may take
+    device: ClassVar[Any] = None
+    block_bytes: ClassVar[int] = BATCH_BYTES
+
+    @classmethod
+    def definite(cls, kernel: Kernel, centers: Centers, workers: int) -> Basis:
+        """The basis of a kernel whose matrix of the centres penalises: positive semi-definite if that can be had."""
+        return cls(definite(kernel, centers.points, workers), *centers, workers=workers)
+
+    def detached(self) -> Basis:
+        """The basis as a model keeps it: without the training rows, and without what it would share with them."""
+        kernel, centers = self.kernel, self.centers
+        if isinstance(centers, Items):
+            own = centers.detached()
+            kernel = kernel.detached(centers, own) if isinstance(kernel, Mended) else kernel
+            centers = own
+        return Basis(kernel, centers, self.owner, workers=self.workers)
+
+    @property
+    def n_centers(self) -> int:
+        return n_rows(self.centers)
+
+    def __call__(self, X) -> np.ndarray:
+        """Features Φ (n, b) of the rows of ``X``."""
+        return self.kernel(X, self.centers, self.workers)
+
+    def gram(self) -> np.ndarray:
+        """K_zz (b, b), the kernel matrix of the centres: float64 always, for in float32 it may be indefinite."""
+        centers = self.centers if isinstance(self.kernel, Precomputed) else self.centers.astype(np.float64)
+        K = self.kernel.gram(centers, self.workers)
+        if not self.kernel.is_definite:
+            refuse_indefinite(K)
+        return K
+
+    def batches(self, rows: Rows, copies: int = 1) -> Iterator[Batch]:
+        """The rows in blocks such that so many copies of their features fit the block size."""
+        return rows.batches(copies * self.row_bytes(rows.X), self.block_bytes)
+
+    def row_bytes(self, X) -> int:
+        """What the features of one row of X take."""
+        return np.result_type(X.dtype, np.float32).itemsize * self.n_centers
+
+    def sent(self, X):
+        """Rows where features are computed: here."""
+        return X
+
+    def apply(self, phi, coef: np.ndarray) -> np.ndarray:
+        """Φ·coef in float64: coefficients may be large and of both signs, and little is left of their sum."""
+        return phi.astype(np.float64, copy=False) @ coef
+
+    def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
+        """Φᵀ·values in float64."""
+        return phi.astype(np.float64, copy=False).T @ values
+
+    def running_moments(self, k: int, before: Moments | None = None) -> Any:
+        """Sums to which parts of the rows are added: of none yet, or of those that came before."""
+        return Moments.zeros(self.n_centers, k) if before is None else before
+
+    def add_part(self, total, part) -> Any:
+        """The sums with those of a part of a source's rows."""
+        return total.add(self(part.X), part.targets, part.weight)
+
+    def moments(self, rows: Rows) -> Moments:
+        """H, h and n of the rows, in one sweep."""
+        blocks = None if rows.is_multilabel else self.class_blocks
+        return sweep(
+            self.batches(rows),
+            Moments.zeros(self.n_centers, rows.n_targets),
+            lambda total, batch: total.add(self(batch.X), batch.targets, batch.weight, blocks),
+        )
+
+    @property
+    def class_blocks(self) -> list[slice] | None:
+        """Where each class's own centres lie, one class after the other; None for shared centres."""
+        if self.owner is None:
+            return None
+        ends = np.flatnonzero(np.diff(self.owner, append=-1)) + 1
+        return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends)]
+
+    def scores(self, X, coef: np.ndarray) -> np.ndarray:
+        """Φ(X)·coef. A tile of Φ is used while it is in the cache; Φ as a whole never exists."""
+        if isinstance(X, Items):
+            blocks = row_slices(len(X), 8 * self.n_centers)
+            return np.concatenate([self(X[rows]) @ coef for rows in blocks] or [np.empty((0, coef.shape[1]))])
+        evaluate = self.kernel.evaluator(self.centers)
+        dtype = np.result_type(X.dtype, np.float32)
+        out, coef = np.empty((n_rows(X), coef.shape[1]), dtype), coef.astype(dtype, copy=False)
+
+        def fill(rows):
+            np.matmul(evaluate(X[rows]), coef, out=out[rows])
+
+        fill_tiles(fill, len(out), dtype.itemsize * self.n_centers, self.workers)
+        return out
+
+
+@dataclass(frozen=True)
+class MomentsOf(Statistic):
+    """The statistic H, h, n of rows as they come from a source: encoded, and met with the basis."""
+
+    basis: Basis
+    encoding: Encoding
+
+    @property
+    def device(self):
+        return self.basis.device
+
+    @property
+    def identity(self):
+        return "moments", self.basis.kernel, self.basis.centers, self.encoding
+
+    def zero(self):
+        return self.basis.running_moments(len(self.encoding.classes))
+
+    def add(self, total, chunk):
+        chunk = chunk._replace(X=self.basis.sent(chunk.X))
+        for part in self.encoding.parts(chunk, self.basis.row_bytes(chunk.X), self.basis.block_bytes):
+            total = self.basis.add_part(total, part)
+        return total
+
+    def finish(self, total) -> Moments:
+        return total.here()
+
+    def on_one_thread(self) -> MomentsOf:
+        return replace(self, basis=replace(self.basis, workers=1))
+
+    def resume(self, total: Moments):
+        return self.basis.running_moments(len(self.encoding.classes), total)
+
+
+def refuse_indefinite(K: np.ndarray) -> None:
+    """A kernel matrix that penalises must not have negative eigenvalues: the objective would have no minimum."""
+    slack = INDEFINITE * float(np.abs(K).sum(axis=1).max())  # a share of what bounds the largest eigenvalue
+    _, info = linalg.lapack.dpotrf(K + slack * np.eye(len(K)), lower=1, overwrite_a=1)
+    if info:
+        raise indefinite(np.linalg.eigvalsh(K), "centres")
+
+
+def indefinite(eigenvalues: np.ndarray, points: str) -> ValueError:
+    """The error for a kernel matrix with these eigenvalues, in increasing order."""
+    return ValueError(
+        f"kernel: the matrix of {len(eigenvalues)} {points} is not positive definite: its smallest eigenvalue is "
+        f"{eigenvalues[0]:.3g}, its largest {eigenvalues[-1]:.3g}. Use a positive definite kernel, or set the negative "
+        "eigenvalues of the kernel matrix to zero."
+    )

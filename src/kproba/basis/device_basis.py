@@ -1,0 +1,124 @@
+"""A basis whose features are computed, summed up and used on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arrays import BLOCK_BYTES, Device, is_tensor
+from ..data.rows import Rows
+from ..data.sweep import sweep
+from ..threads import row_slices
+from .basis import Basis, refuse_indefinite
+from .device_moments import DeviceMoments
+from .moments import Moments
+
+#: float32 sums serve where every eigenvalue of λP is above this, and float32 features where a score loses no more.
+RESOLVED, LOST = 1e-6, 1e-5
+
+
+@dataclass(frozen=True)
+class DeviceBasis(Basis):
+    """Φ(x) on a device: what is called returns tensors there; moments, matrices and scores are as those of a Basis.
+
+    Kernels that only NumPy can compute, a user's function say, are computed here and sent there. Features of float32
+    rows are float32, unless ``in_full`` asks for float64.
+    """
+
+    device: Any = None  # type: ignore[misc]
+    in_full: bool = False
+    block_bytes: ClassVar[int] = BLOCK_BYTES
+
+    @classmethod
+    def of(cls, basis: Basis, device: Device, in_full: bool = False) -> DeviceBasis:
+        return cls(basis.kernel, basis.centers, basis.owner, basis.row_center, basis.workers, device, in_full)
+
+    def __getstate__(self):
+        """Without the tensors that are kept: whoever gets the basis makes their own."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def here(self) -> Basis:
+        """The same basis on NumPy."""
+        return Basis(self.kernel, self.centers, self.owner, self.row_center, self.workers)
+
+    def __call__(self, X):
+        if not self.kernel.runs_on_devices:
+            return self.device.put(self.here(self.device.get(X) if is_tensor(X) else X))
+        X = self.sent(X)
+        return self.kernel.on_device(self.device, X, self._centers_like(X))
+
+    def gram_there(self):
+        """K_zz (b, b) in float64, on the device; its lower triangle is what counts."""
+        if not self.kernel.runs_on_devices:
+            return self.device.put(self.gram())
+        centers = self.device.put(self.centers, np.float64)
+        K = self.kernel.gram_on_device(self.device, centers)
+        if not self.kernel.is_definite:
+            refuse_indefinite(self.device.get(K))
+        return K
+
+    def _centers_like(self, X):
+        return self._centers_32 if X.dtype == self.device.xp.float32 else self._centers_64
+
+    @cached_property
+    def _centers_32(self):
+        return self.device.put(self.centers, np.float32)
+
+    @cached_property
+    def _centers_64(self):
+        return self.device.put(self.centers, np.float64)
+
+    def moments(self, rows: Rows) -> Moments:
+        def add(total: DeviceMoments, batch) -> DeviceMoments:
+            return total.add(self(batch.X), batch.targets, batch.weight)
+
+        return sweep(self.batches(rows), self.running_moments(rows.n_targets), add).here()
+
+    def row_bytes(self, X) -> int:
+        return (4 if str(X.dtype).endswith("float32") and not self.in_full else 8) * self.n_centers
+
+    def sent(self, X):
+        there = X if is_tensor(X) else self.device.put(X)
+        return self.device.in_full(there) if self.in_full else there
+
+    def for_sums(self, ridge: float, rkhs: bool) -> DeviceBasis:
+        """The same in the precision that sums for a ridge λ need.
+
+        Rounding errors of float32 sums are about 1e-8 of n in every direction. They are harmless where the penalty
+        λP alone is far above that in all of them, which one attempt at a factor of λP − τI tells.
+        """
+        if not rkhs:
+            return replace(self, in_full=ridge < RESOLVED)
+        left = float(ridge) * self.gram_there() - RESOLVED * self.device.eye(self.n_centers)
+        return replace(self, in_full=self.device.cholesky(left) is None)
+
+    def running_moments(self, k: int, before: Moments | None = None) -> DeviceMoments:
+        return DeviceMoments(self.device, self.n_centers, k, before)
+
+    def add_part(self, total: DeviceMoments, part) -> DeviceMoments:
+        return total.add(self(part.X), part.codes, part.weight)
+
+    def for_scores(self, coef: np.ndarray) -> DeviceBasis:
+        """The same in the precision that scores need: float32 leaves few digits of sums of large coefficients."""
+        lost = np.finfo(np.float32).eps * float(np.abs(coef).sum(axis=0).max(initial=0.0))
+        return replace(self, in_full=bool(lost > LOST))
+
+    def scores(self, X, coef: np.ndarray) -> np.ndarray:
+        blocks = row_slices(X.shape[0], 2 * 8 * self.n_centers, BLOCK_BYTES)
+        out = [self.apply(self(X[rows, ...]), coef) for rows in blocks]
+        return np.concatenate(out) if out else np.empty((0, coef.shape[1]))
+
+    def apply(self, phi, coef: np.ndarray) -> np.ndarray:
+        return self.device.get(self.device.in_full(phi) @ self.device.put(coef))
+
+    def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
+        return self.device.get(self.device.in_full(phi).mT @ self.device.put(values))
+
+
+def placed(basis: Basis, device: Device | None, in_full: bool = False) -> Basis:
+    """The basis on a device; None is here."""
+    return basis if device is None else DeviceBasis.of(basis, device, in_full)

@@ -1,0 +1,78 @@
+"""H, h and n summed up on a device, in such a way that float32 products are enough.
+
+Features of a radial kernel are all positive, so that H has one huge eigenvalue, and the rounding errors of a product in
+float32 are a share of that one. Without their mean μ the features have no such direction: with φ = ψ + μ,
+Σwφφᵀ = Σwψψᵀ + sμᵀ + μsᵀ + nμμᵀ, where s = Σwψ, and everything but the products of ψ is float64.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Device
+from .moments import Moments
+
+#: From so many centres on, H is made in so many strips that end at the diagonal: nearly half of it need not be made.
+MANY_CENTERS, STRIPS = 2048, 16
+
+
+class DeviceMoments:
+    """Running sums Σwψψᵀ (lower triangle), Σwψ[t, 1]ᵀ and Σwt, beside moments that were summed up before."""
+
+    def __init__(self, device: Device, b: int, k: int, before: Moments | None = None):
+        self.device, self.before = device, before
+        self.H, self.h = device.zeros((b, b)), device.zeros((b, k + 1))
+        self.totals, self.n = np.zeros(k), 0.0
+        self.mean: Any = None
+
+    def add(self, phi, targets: np.ndarray, weight: np.ndarray) -> DeviceMoments:
+        """Add a batch. Its features (m, b), which lie on the device, are changed; targets (m, k) or class numbers."""
+        if self.mean is None:
+            self.mean = self.device.xp.mean(phi, axis=0)
+        phi -= self.mean
+        self.n += float(weight.sum())
+        weighted = not (weight == 1.0).all()
+        self.h += self.device.product(phi.mT, self._beside(phi, targets, weight if weighted else None))
+        if weighted:
+            phi *= self._like(phi, np.sqrt(weight)[:, None])
+        for strip in self._strips(phi.shape[1]):
+            self.H[strip, : strip.stop] += self.device.product(phi[:, strip].mT, phi[:, : strip.stop])
+        return self
+
+    def _beside(self, phi, targets: np.ndarray, weight: np.ndarray | None):
+        """w[t, 1] (m, k + 1) on the device, its first columns added to the totals; the weights are one where None."""
+        xp, k = self.device.xp, len(self.totals)
+        if targets.ndim == 1:
+            self.totals += np.bincount(targets, weight, k)
+            codes = self.device.put(targets.astype(np.uint8 if k <= 256 else np.int32))  # little to send
+            there = xp.astype(codes[:, None] == self.device.put(np.arange(k, dtype=np.int32)), phi.dtype)
+        else:
+            self.totals += targets.sum(axis=0) if weight is None else weight @ targets
+            there = self._like(phi, targets)
+        there = xp.concat([there, xp.ones_like(there[:, :1])], axis=1)
+        return there if weight is None else there * self._like(phi, weight[:, None])
+
+    def here(self) -> Moments:
+        """All sums so far as NumPy arrays."""
+        k, mean = len(self.totals), self._mean_in_full()
+        own = self.h[:, k:]
+        turned = own @ mean.mT + mean @ own.mT + self.n * (mean @ mean.mT)
+        turned += self.H.mT  # Hᵀ row by row is H column by column, which is how moments keep it
+        h = self.device.get(self.h[:, :k] + mean * self.device.put(self.totals))
+        total = Moments(self.device.get(turned).T, h, self.totals.copy(), self.n)
+        return total if self.before is None else total + self.before
+
+    def _mean_in_full(self):
+        return self.device.zeros((self.H.shape[0], 1)) if self.mean is None else self.device.in_full(self.mean)[:, None]
+
+    def _like(self, phi, array: np.ndarray):
+        return self.device.xp.astype(self.device.put(array), phi.dtype, copy=False)
+
+    @staticmethod
+    def _strips(b: int) -> list[slice]:
+        n = STRIPS if b >= MANY_CENTERS else 1
+        edges = [round(b * k / n) for k in range(n + 1)]
+        return [slice(start, stop) for start, stop in pairwise(edges)]

@@ -1,0 +1,152 @@
+"""Sums on disk, so that long passes over rows can be killed and resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import joblib
+import numpy as np
+
+from ..exceptions import CheckpointError
+from ..io import AtomicFile, check_folder
+from ..version import __version__
+
+#: Seconds between two checkpoints: losing that much is bearable, and writing takes far less.
+EVERY = 30.0
+#: What the numbers in a file mean; raised whenever that changes.
+FORMAT = 1
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+class Checkpoint:
+    """A folder with the seed of a fit, and the sums of each of its passes up to some row.
+
+    A fit asks for its passes in the same order whenever it runs, so those that are complete need not be made again.
+    Every file ends in a checksum of all that is before it: one that was cut off or changed is refused.
+    """
+
+    def __init__(self, folder, every: float = EVERY):
+        what = f"checkpoint={str(folder)!r}"
+        self.folder, self.every = Path(check_folder(folder, what)), every
+        self._last, self._n_passes = time.monotonic(), 0
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OSError(f"{what} cannot be made a folder ({error}); name another one.") from error
+
+    def seed(self, fresh: int) -> int:
+        """The seed with which the fit began, or ``fresh`` if it begins now."""
+        path = self.folder / "seed.npz"
+        found = self.read(path)
+        if found is not None:
+            return int(found["seed"])
+        self.write(path, {"seed": np.uint64(fresh)})
+        return fresh
+
+    def next_pass(self, identity) -> Pass:
+        """The sums of the pass that comes next; ``identity`` is what they depend on."""
+        number = self._n_passes
+        self._n_passes += 1
+        return Pass(self, self.folder / f"sums-{number}.npz", joblib.hash((number, identity)), is_first=number == 0)
+
+    def finish(self) -> None:
+        """The model is fitted: the sums have served."""
+        for name in ("sums-*.npz", "seed.npz"):
+            # a process that was killed while it wrote has left a temporary file
+            for pattern in (name, f".{name}.*.part"):
+                for path in self.folder.glob(pattern):
+                    path.unlink(missing_ok=True)
+
+    def is_time(self) -> bool:
+        return time.monotonic() - self._last >= self.every
+
+    def write(self, path: Path, held: dict[str, Any]) -> None:
+        """Arrays and numbers under their names, the version, and the checksum of it all."""
+        with AtomicFile(path) as file:
+            np.savez(file, **held, format=np.int64(FORMAT), kproba=np.str_(__version__))
+            size = file.seek(0, os.SEEK_END)
+            digest = _digest(file, size)
+            file.seek(size)
+            file.write(digest)
+        self._last = time.monotonic()
+
+    def read(self, path: Path) -> dict[str, np.ndarray] | None:
+        """What was written; None if there is no such file."""
+        try:
+            with open(path, "rb") as file:
+                if not _is_whole(file):
+                    raise self.error(path, "is damaged, or was written by another version of kproba")
+                with np.load(file, allow_pickle=False) as held:
+                    found = (int(held["format"]), str(held["kproba"]))
+                    if found != (FORMAT, __version__):
+                        raise self.error(path, f"was written by kproba {found[1]}, and this is {__version__}")
+                    return dict(held)
+        except FileNotFoundError:
+            return None
+        except CheckpointError:
+            raise
+        except Exception as error:  # whatever a file can hold that was not written here
+            raise self.error(path, f"cannot be read ({type(error).__name__}: {error})") from error
+
+    def error(self, path: Path, why: str) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint={str(self.folder)!r}: {path.name} {why}. Delete the folder to begin the fit anew, or name "
+            "another one."
+        )
+
+
+class Pass:
+    """One pass over the rows: what it has summed up, on disk."""
+
+    def __init__(self, checkpoint: Checkpoint, path: Path, fingerprint: str, is_first: bool):
+        self._checkpoint, self._path, self._fingerprint, self._is_first = checkpoint, path, fingerprint, is_first
+
+    def load(self, kind: type) -> tuple[Any, int] | None:
+        """The total so far, a dataclass of this kind, and the row to go on with; None if there is none yet."""
+        held = self._checkpoint.read(self._path)
+        if held is None:
+            return None
+        for name in ("fingerprint", "row"):
+            if name not in held:
+                raise self._checkpoint.error(self._path, f"lacks {name!r}")
+        if str(held["fingerprint"]) == self._fingerprint:
+            parts = {field.name: held[field.name] for field in fields(kind)}
+            total = kind(**{name: part if part.ndim else part.item() for name, part in parts.items()})
+            return total, int(held["row"])
+        if self._is_first:
+            raise self._checkpoint.error(
+                self._path, "holds the sums of another fit (other rows, chunks of another size or other parameters)"
+            )
+        return None  # a later pass depends on what came before it, down to the rounding: made anew
+
+    def save(self, total: Callable[[], Any], row: int, always: bool = False) -> None:
+        """Write the total of all rows before ``row``, if it is time."""
+        if not always and not self._checkpoint.is_time():
+            return
+        found = total()
+        held: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
+        self._checkpoint.write(self._path, {**held, "row": np.int64(row), "fingerprint": np.str_(self._fingerprint)})
+
+
+def _is_whole(file: BinaryIO) -> bool:
+    """Whether a file ends in the checksum of what is before it."""
+    size = file.seek(0, os.SEEK_END) - _DIGEST_BYTES
+    is_whole = size > 0 and _digest(file, size) == file.read()
+    file.seek(0)
+    return is_whole
+
+
+def _digest(file: BinaryIO, size: int) -> bytes:
+    """The checksum of the first bytes; the file then stands behind them."""
+    found = hashlib.sha256()
+    file.seek(0)
+    while size > 0 and (block := file.read(min(size, 1 << 20))):
+        found.update(block)
+        size -= len(block)
+    return found.digest()

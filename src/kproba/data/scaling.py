@@ -1,0 +1,179 @@
+"""Scaling of columns inside the estimator, so that one width fits them all.
+
+``"standard"`` is 2010 Sec. 3. ``"robust"`` centres by the median, divides by the quartile range and squashes
+outliers smoothly; columns of two values become 0/1 and stay so, because scaling a rare category to unit
+variance throws its rows far away from everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Device, is_tensor
+from ..threads import fill_tiles
+from .hashing import distinct
+from .items import Sequences
+from .rows import Rows
+
+MODES = ("auto", "standard", "robust", None)
+#: Values this many quartile ranges away from the median are pulled in to half way.
+SQUASH_AT = 3.0
+#: Scaled values are held within this: their squares still add up, and no kernel tells such rows from farther ones.
+FARTHEST = 1e100
+#: Quartiles are taken from at most this many distinct rows.
+QUANTILE_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """x → relevance · squash((x − center)/scale), column by column."""
+
+    center: np.ndarray
+    scale: np.ndarray
+    squashed: np.ndarray
+    relevance: np.ndarray
+
+    def __call__(self, X):
+        """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only multiplied."""
+        if sparse.issparse(X):
+            return _divided(X, self.scale, self.relevance)
+        if isinstance(X, Sequences):
+            return X.with_frames(self(X.frames))
+        if is_tensor(X):
+            return self._on_device(Device.of(X), X)
+        Z = np.empty_like(X)
+        fill_tiles(lambda rows: self._scale_tile(X[rows], Z[rows]), len(Z), 4 * X.shape[1] * X.dtype.itemsize)
+        return Z
+
+    def _scale_tile(self, X, Z) -> None:
+        """Rows that fit the cache, so that several passes over them cost one."""
+        with np.errstate(over="ignore"):  # what overflows is farther than the farthest
+            scaled = (X - self.center) / self.scale
+        np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+        bend = np.where(self.squashed, scaled / SQUASH_AT, 0.0)
+        scaled /= np.sqrt(1.0 + np.square(bend))
+        np.multiply(scaled, self.relevance, out=Z, casting="same_kind")
+
+    def _on_device(self, device: Device, X):
+        xp = device.xp
+        center, scale, relevance = (device.put(part) for part in (self.center, self.scale, self.relevance))
+        squash = device.put(self.squashed / SQUASH_AT)
+        scaled = xp.clip((xp.astype(X, xp.float64, copy=False) - center) / scale, -FARTHEST, FARTHEST)
+        scaled = scaled * relevance / xp.sqrt(1.0 + (scaled * squash) ** 2)
+        return xp.astype(scaled, X.dtype, copy=False)
+
+    def inverse(self, Z):
+        """Rows in the user's units again, up to rounding."""
+        if isinstance(Z, Sequences):
+            return Z.with_frames(self.inverse(Z.frames))
+        if sparse.issparse(Z):
+            return sparse.csr_array(Z.multiply((self.scale / self.relevance)[None, :]))
+        X = Z / self.relevance
+        columns = X[:, self.squashed]
+        room = np.maximum(1.0 - np.square(columns / SQUASH_AT), np.finfo(X.dtype).eps)
+        X[:, self.squashed] = columns / np.sqrt(room)
+        return X * self.scale + self.center
+
+    def weighted(self, relevance: np.ndarray) -> Scaling:
+        """The same scaling with the columns weighted further."""
+        return replace(self, relevance=self.relevance * relevance)
+
+
+def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
+    """The scaling of ``mode`` for these rows; None when nothing is to be scaled."""
+    if mode not in MODES:
+        raise ValueError(f"scaling={mode!r} is not known; use one of {', '.join(map(repr, MODES))}.")
+    if mode is None:
+        return None
+    if isinstance(rows.X, Sequences):
+        mode, rows = "standard" if mode == "auto" else mode, _frames_of(rows)
+    if rows.is_sparse:
+        return _scale_only(rows)
+    return _standard(rows) if mode == "standard" else _robust(rows)
+
+
+def _frames_of(rows: Rows) -> Rows:
+    """The frames of all sequences as rows, each with the weight of its sequence."""
+    X: Any = rows.X
+    return Rows.of(X.frames, np.zeros(len(X.frames), dtype=int), np.repeat(rows.weight, X.lengths), 1)
+
+
+def _plain(center, scale, squashed=None) -> Scaling:
+    d = len(center)
+    squashed = np.zeros(d, dtype=bool) if squashed is None else squashed
+    return Scaling(center, np.where(scale > 0, scale, 1.0), squashed, np.ones(d))
+
+
+def _standard(rows: Rows) -> Scaling:
+    share = rows.weight / rows.total_weight
+    low, high = rows.X.min(axis=0), rows.X.max(axis=0)
+    # shares that sum to one but for rounding must not move the centre of a constant column
+    center = np.where(low == high, low, share @ rows.X)
+    size = np.maximum(high - center, center - low)  # divided out before squaring: no overflow at 1e200
+    safe = np.where(size > 0, size, 1.0)
+    return _plain(center, safe * np.sqrt(share @ np.square((rows.X - center) / safe)))
+
+
+def _scale_only(rows: Rows) -> Scaling:
+    """Root mean squares of the columns: zeros must stay zeros."""
+    share = rows.weight / rows.total_weight
+    X = sparse.csr_array(rows.X, dtype=np.float64)
+    size = abs(X).max(axis=0).toarray().ravel()  # divided out before squaring
+    safe = np.where(size > 0, size, 1.0)
+    unit = _divided(X, safe)
+    return _plain(np.zeros(X.shape[1]), safe * np.sqrt(np.asarray(unit.multiply(unit).T @ share).ravel()))
+
+
+def _divided(X, scale: np.ndarray, factor: np.ndarray | float = 1.0) -> sparse.csr_array:
+    """A sparse matrix with its columns divided by ``scale``, whose inverses may be no numbers, times ``factor``."""
+    X = sparse.csr_array(X, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        values = np.clip(X.data / scale[X.indices], -FARTHEST, FARTHEST)
+    return sparse.csr_array((values * np.broadcast_to(factor, X.shape[1])[X.indices], X.indices, X.indptr), X.shape)
+
+
+def _robust(rows: Rows) -> Scaling:
+    X = rows.X
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    two_valued = ((low == X) | (high == X)).all(axis=0)
+    quartiles = _weighted_quantiles(rows, (0.25, 0.5, 0.75))
+    spread = quartiles[2] - quartiles[0]
+    spread = np.where(spread > 0, spread, (high / 2 - low / 2))
+    center = np.where(two_valued, low, quartiles[1])
+    return _plain(center, np.where(two_valued, high - low, spread), ~two_valued)
+
+
+def _weighted_quantiles(rows: Rows, levels) -> np.ndarray:
+    """The smallest values whose share of the weight reaches each level: repeating a row is weighting it."""
+    X, weight = rows.X, rows.weight
+    if len(rows) > QUANTILE_ROWS:
+        first, number = distinct(rows.keys)
+        first = first[:QUANTILE_ROWS]  # in order of the key: a random sample that weights do not move
+        X, weight = X[first], np.bincount(number, weight)[: len(first)]
+    order = np.argsort(X, axis=0, kind="stable")
+    reached = np.cumsum(weight[order], axis=0)
+    total = reached[-1]
+    columns = np.arange(X.shape[1])
+    slack = 1e-12 * total  # sums of weights and counts of repeated rows must fall on the same side
+    picks = [np.argmax(reached >= level * total - slack, axis=0) for level in levels]
+    return np.array([X[order[pick, columns], columns] for pick in picks], dtype=np.float64)
+
+
+def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
+    """Column weights from the mean squared derivatives of a fitted model, the largest being one.
+
+    The fourth root is half of what the derivatives ask for: two small steps, each checked by leave-one-out,
+    do better than a large one. With few rows a column the derivatives are noise, so they are drawn towards
+    their mean. The weights are rounded to eighths of an octave, so that rounding errors do not move them.
+    """
+    d = len(sensitivity)
+    mean = sensitivity.mean()
+    if not np.isfinite(mean) or mean <= 0:
+        return np.ones(d)
+    shrunk = sensitivity + mean * 5.0 * d / n
+    octaves = 0.25 * np.log2(shrunk / shrunk.max())
+    return np.exp2(np.round(8.0 * octaves) / 8.0)

@@ -1,0 +1,209 @@
+"""What one pass over rows tells before any model is fitted: how many there are, their labels, and a sample.
+
+Everything here adds: the look at two parts of the rows, wherever they lie, sums to the look at both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Device, is_tensor, to_numpy
+from .hashing import equal_rows, ranking, row_keys
+from .labels import class_factors, encode
+from .rows import Rows
+from .sources import Chunk, in_double
+from .sweep import Statistic
+
+#: Rows of the sample, and the bytes that their inputs may take; rows of a class that are kept whatever their share.
+SAMPLE_ROWS, SAMPLE_BYTES, CLASS_ROWS = 50_000, 256 << 20, 200
+#: So many labels are looked for one by one.
+FEW_LABELS = 4
+
+
+def sample_size(n_features: int) -> int:
+    """Distinct rows of the sample: as many as its bytes allow, within sense."""
+    return int(np.clip(SAMPLE_BYTES // (8 * n_features), 2_000, SAMPLE_ROWS))
+
+
+@dataclass
+class Look:
+    """The number of rows, the weight of every label, all rows while they are few, and a sample of distinct ones.
+
+    The sample has the ``size`` distinct rows of smallest keyed hash, and those of every class up to a number: it
+    depends on the rows and the seed, not on their order nor on how often one is repeated.
+    """
+
+    size: int
+    seed: int
+    n_rows: int = 0
+    label_weight: dict[Any, float] = field(default_factory=dict)
+    chunks: list[Chunk] = field(default_factory=list)
+    sample: _Sample | None = None
+
+    def add(self, chunk: Chunk, device: Device | None = None) -> Look:
+        """Take in a chunk that was checked; on a device its keys are computed there."""
+        weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
+        y = np.asarray(chunk.y)
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError(
+                "Unknown label type: y holds numbers with fractions (continuous); a classifier needs classes."
+            )
+        for label, total in _label_weights(y, weight, list(self.label_weight)).items():
+            self.label_weight[label] = self.label_weight.get(label, 0.0) + total
+        threshold = None if self.sample is None else self.sample.threshold
+        keys = row_keys(chunk.X if device is None else device.put(chunk.X))
+        part = _Sample.of(chunk.X, keys, y, weight, self.seed, self.size, threshold)
+        self.sample = part if self.sample is None else self.sample + part
+        self._count(chunk.n_rows, [chunk])
+        if len(self.sample.rank) > 2 * self.size:
+            self.sample = self.sample.reduced(self.size)
+        return self
+
+    def __add__(self, other: Look) -> Look:
+        total = Look(self.size, self.seed, self.n_rows, dict(self.label_weight), list(self.chunks), self.sample)
+        for label, weight in other.label_weight.items():
+            total.label_weight[label] = total.label_weight.get(label, 0.0) + weight
+        parts = [part for part in (self.sample, other.sample) if part is not None]
+        total.sample = sum(parts[1:], parts[0]).reduced(self.size) if parts else None
+        total._count(other.n_rows, other.chunks)
+        return total
+
+    def _count(self, n_rows: int, chunks: list[Chunk]) -> None:
+        """Keep all rows, in their order, as long as they are no more than a sample."""
+        self.n_rows += n_rows
+        self.chunks = [*self.chunks, *chunks] if self.n_rows <= self.size else []
+
+    @property
+    def has_all(self) -> bool:
+        return len(self.chunks) > 0
+
+    def everything(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """X, y and weights of all rows in their order, where they are few."""
+        X, y = (np.concatenate([np.asarray(to_numpy(chunk[k])) for chunk in self.chunks]) for k in (0, 1))
+        if all(chunk.weight is None for chunk in self.chunks):
+            return X, y, None
+        return X, y, np.concatenate([chunk.weight for chunk in self.chunks if chunk.weight is not None])
+
+    def classes(self, named=None) -> np.ndarray:
+        """The labels in order; ``named`` are those that the user announced."""
+        labels = np.array(sorted(label for label, weight in self.label_weight.items() if weight > 0))
+        if not len(labels):
+            raise ValueError("the weight of every row is zero; at least one must be positive.")
+        if named is not None:
+            labels = np.union1d(labels, np.asarray(named))
+        if len(labels) < 2:
+            raise ValueError(f"y has one class only ({labels.tolist()[0]!r}); a classifier needs at least 2 classes.")
+        return labels
+
+    def rows(self, classes: np.ndarray, class_weight) -> tuple[Rows, np.ndarray]:
+        """The sample as rows whose classes have the shares of all rows, and the factor of each class's weight."""
+        assert self.sample is not None
+        part = self.sample.reduced(self.size)
+        codes, totals = encode(part.y, classes), np.array([self.label_weight.get(k, 0.0) for k in classes.tolist()])
+        # one row of every class, of its whole weight, has the factors that all rows would have
+        factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
+        found = np.bincount(codes, part.weight, len(classes))
+        share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
+        rows = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes]).merged()[0]
+        # what leave-one-out and folds leave out stays what it is; only what a row counts for is corrected
+        return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
+
+
+@dataclass
+class _Sample:
+    """Rows with the rank of their hash, in no order; copies of a row may stand several times until it is reduced.
+
+    No row that ranks behind ``threshold`` is needed, except by its class.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    rank: np.ndarray
+    threshold: np.uint64 | None = None
+
+    @classmethod
+    def of(cls, X, keys, y, weight, seed: int, size: int, threshold) -> _Sample:
+        """Rows of positive weight; once there is a threshold, those behind it only as far as their class needs them."""
+        rank, kept = ranking(keys, seed), weight > 0
+        threshold = _first_threshold(rank[kept], size) if threshold is None else threshold
+        if threshold is not None:
+            kept &= (rank <= threshold) | _first_of_each(y, rank, CLASS_ROWS)
+        X = Device.of(X).take(X, np.flatnonzero(kept)) if is_tensor(X) else X[kept]
+        return cls(X, y[kept], weight[kept], rank[kept], threshold)
+
+    def __add__(self, other: _Sample) -> _Sample:
+        known = [one.threshold for one in (self, other) if one.threshold is not None]
+        return _Sample(
+            np.concatenate([self.X, other.X]),
+            np.concatenate([self.y, other.y]),
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.rank, other.rank]),
+            min(known, default=None),
+        )
+
+    def reduced(self, size: int) -> _Sample:
+        """Copies of a row as one of their summed weight; the first distinct rows of all, and of each class."""
+        codes = np.unique(self.y, return_inverse=True)[1].ravel()
+        order = np.lexsort([codes, self.rank])
+        rank, codes = self.rank[order], codes[order]
+        # rows that share a hash are one row only if their values are equal; copies that are parted by another row of
+        # the same hash stay apart until the rows are merged for good
+        same_rank = np.append(False, (np.diff(rank) == 0) & (np.diff(codes) == 0))[: len(rank)]
+        tied = np.flatnonzero(same_rank)
+        same_rank[tied] = equal_rows(self.X, order[tied - 1], self.X, order[tied])
+        is_new = ~same_rank
+        first, group = order[is_new], np.cumsum(is_new) - 1
+        weight = np.bincount(group, self.weight[order])
+        rank, y = self.rank[first], self.y[first]
+        distinct = rank[np.append(True, np.diff(rank) > 0)[: len(rank)]]  # they are in order already
+        threshold = distinct[size - 1] if len(distinct) > size else self.threshold
+        kept = _first_of_each(y, rank, CLASS_ROWS) | (True if threshold is None else rank <= threshold)
+        return _Sample(self.X[first[kept]], y[kept], weight[kept], rank[kept], threshold)
+
+
+def _label_weights(y: np.ndarray, weight: np.ndarray, known: list) -> dict[Any, float]:
+    """The weight of every label; to compare with two that are known takes less time than to sort."""
+    if 0 < len(known) <= FEW_LABELS and y.dtype.kind in "iub":
+        found = {label: y == label for label in known}
+        if np.logical_or.reduce(list(found.values())).all():
+            return {label: float(weight[rows].sum()) for label, rows in found.items()}
+    labels, codes = np.unique(y, return_inverse=True)
+    return dict(zip(labels.tolist(), np.bincount(codes.ravel(), weight, len(labels)).tolist()))
+
+
+def _first_threshold(rank: np.ndarray, size: int) -> np.uint64 | None:
+    """A rank that has ``size`` distinct rows before it, where there are many more: the rest need no look."""
+    if len(rank) <= 4 * size:
+        return None
+    first = np.partition(rank, 2 * size)[: 2 * size]
+    return first.max() if len(np.unique(first)) >= size else None
+
+
+def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
+    """Which rows are among the ``size`` of their label that rank first."""
+    kept = np.zeros(len(y), dtype=bool)
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        kept[own if len(own) <= size else own[np.argpartition(rank[own], size)[:size]]] = True
+    return kept
+
+
+@dataclass(frozen=True)
+class Looking(Statistic):
+    """The statistic that a sweep sums up: see :func:`kproba.data.sweep.sweep_source`."""
+
+    size: int
+    seed: int
+    device: Device | None = None
+
+    def zero(self) -> Look:
+        return Look(self.size, self.seed)
+
+    def add(self, total: Look, chunk: Chunk) -> Look:
+        if chunk.y is None:
+            raise ValueError("the rows have no labels; name their column by open_rows(..., target=...), or give y.")
+        return total.add(chunk, self.device)

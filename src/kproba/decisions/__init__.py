@@ -1,0 +1,1 @@
+"""Decisions by probabilities: rejecting rows, sets of classes."""

@@ -1,0 +1,64 @@
+"""Least squares by stochastic gradients (2010 Sec. 4), averaged: H is never formed.
+
+    minimise (1/2W) Σ w‖ψᵀz − t‖² + (λ/2)‖z‖²,    ψ = L⁻¹φ,    P = LLᵀ,    θ = L⁻ᵀz
+
+In these coordinates the penalty is the identity, and under the RKHS penalty ‖ψ(x)‖² ≤ k(x, x): one constant step suits
+all kernels and widths. The mean of the iterates of the second half converges at the best rate there is without a step
+that falls or has to be tuned (Bach and Moulines, 2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from ..data.rows import Rows
+from ..solvers.cg import jittered_factor
+
+#: Rows of one step, and rows from which the step size is computed.
+STEP_ROWS, PROBE_ROWS = 64, 500
+
+
+def averaged_sgd(
+    rows: Rows, features: Callable, penalty: np.ndarray | None, ridge: float, passes: int, seed: int, watch=None
+) -> np.ndarray:
+    """θ (b, k) after so many passes over the rows; ``watch(θ)`` sees the average so far at the end of each.
+
+    ``features(X)`` gives Φ; ``penalty`` is P, None for the identity.
+    """
+    random, n = np.random.default_rng(seed), len(rows)
+    lower = None if penalty is None else jittered_factor(penalty)
+    scale = rows.weight * (n / rows.total_weight)  # so that a mean over sampled rows is one over weights
+
+    def whitened(index):
+        phi = features(rows.X[index]).astype(np.float64, copy=False)
+        return phi if lower is None else linalg.solve_triangular(lower, phi.T, lower=True, check_finite=False).T
+
+    def coefficients(z):
+        return z if lower is None else linalg.solve_triangular(lower, z, lower=True, trans="T", check_finite=False)
+
+    rate = _rate(whitened(random.permutation(n)[:PROBE_ROWS]), float(scale.max()), ridge)
+    z, average, n_averaged = None, None, 0
+    for epoch in range(passes):
+        order = random.permutation(n)
+        for start in range(0, n, STEP_ROWS):
+            index = order[start : start + STEP_ROWS]
+            psi, targets = whitened(index), rows.targets(index)
+            z = np.zeros((psi.shape[1], targets.shape[1])) if z is None else z
+            residual = scale[index, None] * (psi @ z - targets)
+            z -= rate * (psi.T @ residual / len(index) + ridge * z)
+            if 2 * epoch >= passes - 1:
+                n_averaged += 1
+                average = z.copy() if average is None else average + (z - average) / n_averaged
+        if watch is not None:
+            watch(coefficients(z if average is None else average))
+    return coefficients(average)
+
+
+def _rate(psi: np.ndarray, largest_weight: float, ridge: float) -> float:
+    """Half of what is stable for a step of so many rows: their mean has the spectrum of H and the noise of a row."""
+    top = float(linalg.eigvalsh(psi.T @ psi / len(psi))[-1]) if len(psi) else 1.0
+    single = float(np.einsum("ij,ij->i", psi, psi).max()) * largest_weight
+    return 1.0 / (top + single / STEP_ROWS + ridge)

@@ -1,0 +1,61 @@
+"""Rows and a basis as a least-squares problem that is solved by stochastic gradients; held-out scores by folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..basis.basis import Basis
+from ..data.folds import stratified_folds
+from ..data.rows import Rows
+from ..problems.base import Solution
+from ..search.folds import cross_validate
+from .averaged_sgd import averaged_sgd
+
+
+@dataclass(frozen=True)
+class StochasticLeastSquares:
+    """The problem of :class:`~kproba.problems.least_squares.LeastSquares` with shared centres, solved by gradients."""
+
+    rows: Rows
+    basis: Basis
+    rkhs: bool
+    passes: int = 20
+    seed: int = 0
+    folds: int = 5
+    has_cheap_loo = False
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge; with ``loo`` scores of rows held out in folds."""
+        fold = stratified_folds(self.rows, self.folds, self.seed)
+        for ridge in ridges:
+            held_out = cross_validate(self, fold, [ridge])[0] if loo else None
+            if held_out is not None and loo_rows is not None:
+                held_out = held_out[loo_rows]
+            yield Solution(ridge, held_out, partial(np.copy, self._solve(self.rows, ridge)), n_iter=self.passes)
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these."""
+        rest = self.rows.without(inside)
+        for ridge in ridges:
+            # without any row left, scores of zero, which links take for the prior
+            coef = self._solve(rest, ridge) if len(rest) else np.zeros((self.basis.n_centers, self.rows.n_targets))
+            yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
+
+    def forget(self) -> None:
+        """Nothing large is kept."""
+
+    def on(self, device) -> StochasticLeastSquares:
+        """Batches of some rows are too small for a device."""
+        return self
+
+    def _solve(self, rows: Rows, ridge: float) -> np.ndarray:
+        penalty = self.basis.gram() if self.rkhs else None
+        return averaged_sgd(rows, self.basis, penalty, ridge, self.passes, self.seed)

@@ -1,0 +1,459 @@
+"""Which row becomes the next import point: all candidates at once.
+
+A candidate l has its kernel column φ_l, less what the model's columns already span: r_l = φ_l − ΨΨ_lᵀ, whose squared
+norm in the space of the kernel is r_l(x_l) = K_ll − ‖Ψ_l‖² (its *room*). ψ_l = r_l/√room would be the next column of Ψ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ...basis.basis import indefinite
+from ...data.hashing import distinct, ranking
+from ...kernels.mended import INDEFINITE
+from ...threads import BATCH_BYTES, fill_tiles, row_slices
+from .model import (
+    MOST_HALVINGS,
+    MOST_STEPS,
+    PERFECT,
+    ROUNDING,
+    SETTLED,
+    Addition,
+    Factors,
+    ImportModel,
+    Task,
+    bordered,
+    lower_factor,
+    weighted_products,
+)
+
+#: Up to this many distinct rows are all candidates at every step; of more, so many are.
+ALL_ROWS, CANDIDATES = 1000, 100
+#: The share of these that is replaced at every step.
+FRESH = 0.25
+#: Columns of candidates are kept up to this size; beyond it, all candidates are computed at every step.
+KEPT_BYTES = 256 << 20
+#: The one-step search computes the objective of so many candidates, those with the largest predicted decrease.
+FINALISTS = 8
+
+
+class Residuals(NamedTuple):
+    """Candidate rows (m,), their residual columns r (n, m), rooms (m,) and which of them are not in the span yet."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    room: np.ndarray
+    is_open: np.ndarray
+
+    def normalised(self) -> Residuals:
+        """The open ones, with columns ψ of norm one."""
+        keep = self.is_open
+        room = self.room[keep]
+        return Residuals(self.rows[keep], self.columns[:, keep] / np.sqrt(room), room, keep[keep])
+
+
+class Pool:
+    """Candidates for the next import point: every distinct row, or some that change from step to step.
+
+    ``candidates`` is "auto", "all" or how many there are. Of a subset, the best stay for the next step and the others
+    make room for rows that have waited longest, in an order that depends on the rows and the seed, not on the order
+    of the rows. Their columns are kept, and brought up to date when a point joins the model, while memory allows.
+    """
+
+    def __init__(self, task: Task, candidates="auto", seed: int = 0):
+        self.task = task
+        first, self._group = distinct(task.rows.keys)  # equal rows are one candidate
+        self._order = np.argsort(ranking(task.rows.keys[first], seed), kind="stable")
+        queue = first[self._order]
+        auto = len(queue) if len(queue) <= ALL_ROWS else CANDIDATES
+        self.size = min(len(queue), {"auto": auto, "all": len(queue)}.get(candidates, candidates))
+        self.rows, self._waiting = queue[: self.size].copy(), queue[self.size :]
+        self._stale = np.arange(0)
+        self._keeps = 8 * len(task) * self.size <= KEPT_BYTES
+        self._kept: np.ndarray | None = None
+        self._spanned = 0
+
+    def copy(self) -> Pool:
+        """The same candidates for another model."""
+        new = copy(self)
+        new.rows = self.rows.copy()
+        return new
+
+    def draw(self, model: ImportModel) -> int:
+        """The candidates of the next step; how many there are."""
+        if len(self._stale):
+            queue = np.concatenate([self._waiting, self.rows[self._stale]])
+            self.rows[self._stale], self._waiting = np.split(queue, [len(self._stale)])
+        self.bring_up_to_date(model)
+        return self.size
+
+    def rate(self, merit: np.ndarray) -> None:
+        """Say how good the candidates (m,) were: those with the least merit are replaced."""
+        fresh = max(1, round(FRESH * self.size)) if self._keeps else self.size
+        self._stale = np.argsort(merit, kind="stable")[: min(fresh, len(self._waiting))]
+
+    def bring_up_to_date(self, model: ImportModel) -> None:
+        """Take the points that joined the model since out of the columns that are kept."""
+        if not self._keeps:
+            return
+        if self._kept is None:
+            self._kept = self._computed(model, self.rows)
+        else:
+            self._project(self._kept, model.psi[:, self._spanned + 1 :], self.rows)
+            if len(self._stale):
+                self._kept[:, self._stale] = self._computed(model, self.rows[self._stale])
+        self._spanned = len(model.chosen)
+
+    def _computed(self, model: ImportModel, rows: np.ndarray) -> np.ndarray:
+        columns = self.task.columns(rows)
+        self._project(columns, model.psi[:, 1:], rows)
+        return columns
+
+    def _project(self, columns: np.ndarray, psi: np.ndarray, rows: np.ndarray) -> None:
+        """Take from the columns of ``rows`` what ``psi`` spans, in place."""
+        at_rows = psi[rows].T
+
+        def fill(tile):
+            columns[tile] -= psi[tile] @ at_rows
+
+        fill_tiles(fill, len(columns), 16 * columns.shape[1], self.task.workers)
+
+    def residuals(self, model: ImportModel, which) -> Residuals:
+        """The residual columns of some of the candidates: a slice of them, or their numbers."""
+        rows, psi = self.rows[which], model.psi[:, 1:]
+        columns = self._computed(model, rows) if self._kept is None else self._kept[:, which]
+        room = columns[rows, np.arange(len(rows))]
+        size = room + np.square(psi[rows]).sum(axis=1)
+        _check_definite(model, rows, columns, room, np.abs(size))
+        return Residuals(rows, columns, room, room > self.task.resolution * np.abs(size))
+
+    def most(self, model: ImportModel) -> float:
+        """What all candidates together gain at most, were there no curvature but the penalty's: sᵀK̃s/2ρ."""
+        if self.size < len(self._order):
+            return np.inf  # the others are not looked at
+        self.bring_up_to_date(model)
+        slope = model.task.slope(model.P)
+        own = np.zeros((self.size, slope.shape[1]))
+        np.add.at(own, np.argsort(self._order)[self._group], slope)
+        columns = self.residuals(model, slice(0, self.size)).columns
+        return 0.5 * float(np.vdot(own, columns.T @ slope)) / model.ridge
+
+    def blocks(self, which, bytes_each: int) -> Iterator:
+        """Parts of the candidates ``which`` that need about a block of memory each."""
+        for part in row_slices(len(which), bytes_each, BATCH_BYTES):
+            yield which[part]
+
+
+def _check_definite(model: ImportModel, rows, columns, room, size: np.ndarray) -> None:
+    """Refuse kernels under which J has no minimum; ``size`` (m,) is k(x, x) of the candidates."""
+    rounding = max(INDEFINITE, model.task.resolution)
+    level, own = rounding * float(size.max(initial=0.0)), np.square(model.lower).sum(axis=1)
+    if (np.square(columns[model.chosen]) > rounding**2 * np.outer(own, size)).any():  # k(x_S, x_l) − k(x_l, x_S)
+        raise ValueError(
+            "kernel: k(x, z) and k(z, x) differ; the kernel matrix of the training rows must be symmetric."
+        )
+    worst = int(np.argmin(room))
+    if room[worst] >= -level:
+        return
+    side = model.psi[rows[worst], 1:]
+    corner = np.array([[room[worst] + side @ side]])
+    product = model.lower @ side[:, None]
+    values = np.linalg.eigvalsh(np.block([[model.lower @ model.lower.T, product], [product.T, corner]]))
+    raise indefinite(values, "import points")
+
+
+def one_step(model: ImportModel, pool: Pool) -> Addition | None:
+    """The candidate whose objective is smallest after one Newton step from the present model (2001 B2*).
+
+    All candidates are ranked by the predicted decrease; the objective (6) is computed for the first few.
+    """
+    which, factors = np.arange(pool.draw(model)), model.factors()
+    if len(which) > FINALISTS:
+        bend, lower = _mean_curvature(model, factors)
+        parts = _slices(pool, 16 * len(model.task))
+        decrease = np.concatenate([_predicted_decrease(model, pool.residuals(model, p), bend, lower) for p in parts])
+        pool.rate(decrease)
+        which = np.argsort(-decrease, kind="stable")[:FINALISTS]
+        which = which[decrease[which] > 0.0]
+    wide = 8 * len(model.task) * 4 * (model.task.loss.n_columns + 1)
+    finalists = (pool.residuals(model, part).normalised() for part in pool.blocks(which, wide))
+    found = [_newton_steps(model, new, factors) for new in finalists if len(new.rows)]
+    return min(found, key=lambda steps: steps.value.min()).best(factors) if found else None
+
+
+def _mean_curvature(model: ImportModel, factors: Factors) -> tuple[np.ndarray, np.ndarray]:
+    """The curvature as one number a row (n,), and the factor that goes with it."""
+    if model.beta.shape[1] == 1:
+        return factors.curvatures[0][:, 0, 0], factors.lowers[0]
+    bend = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
+    return bend, model.factor(bend[:, None, None])
+
+
+def _slices(pool: Pool, bytes_each: int) -> list[slice]:
+    return row_slices(len(pool.rows), bytes_each, BATCH_BYTES)
+
+
+def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lower: np.ndarray) -> np.ndarray:
+    """½ g̃ᵀS_l⁻¹g̃ of every candidate (m,), −∞ in the span: S_l is the Schur complement of the present Hessian.
+
+    ``bend`` (n,) stands for the curvature: its mean over the columns of U, so that S_l is a number. That is exact for
+    two classes; with more, it takes one product with Ψ instead of one for each pair of classes. ``lower`` is the
+    factor of the Hessian with that curvature.
+    """
+    task, psi, R, slope = model.task, model.psi, new.columns, model.task.slope(model.P)
+
+    def part(rows):
+        columns = R[rows]
+        weighted = columns * bend[rows, None]
+        return psi[rows].T @ weighted, np.einsum("ij,ij->j", weighted, columns), columns.T @ slope[rows]
+
+    B, own, pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
+    own += model.ridge * new.room
+    half = linalg.solve_triangular(lower, B, lower=True, overwrite_b=True, check_finite=False)
+    schur = own - np.einsum("ij,ij->j", half, half)
+    is_open = new.is_open & (schur > task.resolution * np.abs(own))
+    decrease = 0.5 * np.einsum("ij,ij->i", pull, pull) / np.where(is_open, schur, 1.0)
+    return np.where(is_open, decrease, -np.inf)
+
+
+class Joint:
+    """Many candidates at once: one Newton step of the model with all of them, as far as no single one would show it.
+
+    The curvature is its mean over the columns of U, as in :func:`_predicted_decrease`.
+    """
+
+    def __init__(self, model: ImportModel, new: Residuals):
+        self.model, task, psi, slope = model, model.task, model.psi, model.task.slope(model.P)
+        bend, self._lower = _mean_curvature(model, model.factors())
+        self.rows, R = new.rows[new.is_open], new.columns[:, new.is_open]
+
+        def part(rows):
+            weighted = R[rows] * bend[rows, None]
+            return psi[rows].T @ weighted, R[rows].T @ weighted, R[rows].T @ slope[rows]
+
+        B, squares, self._pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
+        self._half = linalg.solve_triangular(self._lower, B, lower=True, check_finite=False)
+        self._schur, self._gram = squares - self._half.T @ self._half, R[self.rows]
+        self._slack = task.resolution
+
+    @classmethod
+    def beside(cls, model: ImportModel, pool: Pool) -> Joint:
+        """The candidates of the next step, the first thousand of them."""
+        pool.bring_up_to_date(model)
+        return cls(model, pool.residuals(model, slice(0, ALL_ROWS)))
+
+    @classmethod
+    def beside_constants(cls, task: Task, pool: Pool) -> Joint:
+        """The same with a model that has no points yet."""
+        rows = pool.rows[:ALL_ROWS]
+        columns = task.columns(rows)
+        room = columns[rows, np.arange(len(rows))]
+        return cls(ImportModel(task, 0.0).settle(), Residuals(rows, columns, room, room > 0.0))
+
+    def decrease(self) -> float:
+        """By how much the step would lower the objective."""
+        return 0.5 * float(np.vdot(self._pull, self._step(self.model.ridge)))
+
+    def coefficients(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+        """What the step changes in β, and the coefficients of the candidates."""
+        step = self._step(ridge)
+        back = linalg.solve_triangular(self._lower, self._half @ step, lower=True, trans="T", check_finite=False)
+        return back, -step
+
+    def _step(self, ridge: float) -> np.ndarray:
+        S = self._schur + ridge * self._gram
+        np.einsum("ii->i", S)[:] += self._slack * np.diagonal(S).max(initial=0.0)
+        return linalg.solve(S, self._pull, assume_a="sym", check_finite=False) if len(S) else self._pull
+
+
+class _Border(NamedTuple):
+    """What each of m candidates adds to the factor of a group of g columns: L⁻¹B (ag, m, g) and S (m, g, g)."""
+
+    half: np.ndarray
+    schur: np.ndarray
+
+
+class _Steps(NamedTuple):
+    """m candidates after one Newton step each: coefficients (m, q + 2, k) and objectives (m,)."""
+
+    new: Residuals
+    beta: np.ndarray
+    value: np.ndarray
+    borders: list[_Border]
+
+    def best(self, factors: Factors) -> Addition:
+        b = int(np.argmin(self.value))
+        corners = [lower_factor(border.schur[b]) for border in self.borders]
+        edges = [border.half[:, b] for border in self.borders]
+        lowers = [bordered(*parts) for parts in zip(factors.lowers, edges, corners)]
+        larger = Factors(factors.curvatures, lowers, factors.age + 1)
+        return Addition(self.new.rows[b], self.new.columns[:, b], self.new.room[b], self.beta[b], larger)
+
+
+def _newton_steps(model: ImportModel, new: Residuals, factors: Factors) -> _Steps:
+    """One Newton step of every augmented model, through the factor of the present one bordered by the candidate."""
+    task, gradient, slope = model.task, model.gradient(), model.task.slope(model.P)
+    m, (a, k) = len(new.rows), model.beta.shape
+    beta, borders = np.zeros((m, a + 1, k)), []
+    beta[:, :a] = model.beta
+    for group, C, lower in zip(task.groups, *factors[:2]):
+        border = _border(model, new, C, lower)
+        rest = linalg.solve_triangular(lower, gradient[:, group].ravel(), lower=True, check_finite=False)
+        pull = new.columns.T @ slope[:, group] - np.tensordot(rest, border.half, 1)
+        step = np.linalg.solve(border.schur, pull[:, :, None])[:, :, 0]
+        back = rest[:, None] - np.einsum("amg,mg->am", border.half, step)
+        change = linalg.solve_triangular(lower, back, lower=True, trans="T", check_finite=False)
+        beta[:, :a, group] -= change.reshape(a, -1, m).transpose(2, 0, 1)
+        beta[:, a, group] = -step
+        borders.append(border)
+    U = (model.psi @ beta[:, :a].transpose(1, 0, 2).reshape(a, m * k)).reshape(-1, m, k).transpose(1, 0, 2)
+    U = U + new.columns.T[:, :, None] * beta[:, a, None]
+    value = _stacked_losses(task, U) + 0.5 * model.ridge * np.square(beta[:, 1:]).sum(axis=(1, 2))
+    return _Steps(new, beta, np.where(np.isfinite(value), value, np.inf), borders)
+
+
+def _border(model: ImportModel, new: Residuals, C: np.ndarray, lower: np.ndarray) -> _Border:
+    """B_l = ΨᵀWψ_l and S_l = ψ_lᵀWψ_l + ρI − B_lᵀA⁻¹B_l of every candidate."""
+    m, g = len(new.rows), C.shape[1]
+    B = weighted_products(model.psi, C, new.columns).reshape(len(lower), m * g)
+    half = linalg.solve_triangular(lower, B, lower=True, check_finite=False).reshape(-1, m, g)
+    own = (np.square(new.columns).T @ C.reshape(len(C), -1)).reshape(m, g, g)
+    # the last term is at rounding level, as in the factor
+    own += (model.ridge + len(lower) * np.finfo(np.float64).eps * own.max(initial=0.0)) * np.eye(g)
+    turned = half.transpose(1, 2, 0)
+    return _Border(half, own - turned @ turned.transpose(0, 2, 1))
+
+
+def _stacked_losses(task: Task, U: np.ndarray) -> np.ndarray:
+    """Σwloss (m,) of m models' columns U (m, n, k); scores stand in rows, because sums over few columns are slow."""
+    m, n, k = U.shape
+    labels, weight = task.rows.labels, task.rows.weight
+    F = task.loss.scores(np.eye(k)).T @ U.transpose(2, 0, 1).reshape(k, m * n)
+    if labels.ndim == 2:
+        F *= np.tile(1.0 - 2.0 * labels.T, m)
+        F[np.tile(np.isnan(labels.T), m)] = -np.inf  # a missing tag has no loss
+        return np.logaddexp(0.0, F, out=F).sum(axis=0).reshape(m, n) @ weight
+    F -= F[np.tile(labels, m), np.arange(m * n)]
+    largest = F.max(axis=0)
+    F -= largest
+    return (largest + np.log(np.exp(F, out=F).sum(axis=0))).reshape(m, n) @ weight
+
+
+def exact(model: ImportModel, pool: Pool) -> Addition | None:
+    """The candidate whose objective is smallest once its model is fitted to convergence (2001 B2, basic algorithm)."""
+    merit, (a, k) = np.full(pool.draw(model), -np.inf), model.beta.shape
+    best = None
+    for part in _slices(pool, 8 * len(model.task) * (2 * a + (k + 1) ** 2)):
+        found = pool.residuals(model, part)
+        new = found.normalised()
+        if not len(new.rows):
+            continue
+        fits = _Stack.beside(model, new.columns).converged()
+        b, lowest = int(np.argmin(fits.value)), -merit.max()
+        if fits.value[b] < lowest:
+            best = Addition(new.rows[b], new.columns[:, b], new.room[b], fits.beta[b], None)
+        merit[part][found.is_open] = -fits.value
+    pool.rate(merit)
+    return best
+
+
+class _Stack(NamedTuple):
+    """m models of the same rows side by side, each with columns of its own: features (m, n, a), β (m, a, k)."""
+
+    task: Task
+    ridge: float
+    features: np.ndarray
+    beta: np.ndarray
+    value: np.ndarray
+    P: np.ndarray
+
+    @classmethod
+    def beside(cls, model: ImportModel, columns: np.ndarray) -> _Stack:
+        """The model with each of the columns (n, m), not fitted yet."""
+        n, m = columns.shape
+        a, k = model.beta.shape
+        features = np.concatenate([np.broadcast_to(model.psi, (m, n, a)), columns.T[:, :, None]], axis=2)
+        beta = np.concatenate([np.broadcast_to(model.beta, (m, a, k)), np.zeros((m, 1, k))], axis=1)
+        return cls(model.task, model.ridge, features, *_stacked_values(model.task, model.ridge, features, beta))
+
+    def converged(self) -> _Stack:
+        """Newton's method, every model until it has converged by itself."""
+        active = np.arange(len(self.beta))
+        for _ in range(MOST_STEPS):
+            part = self._some(active)
+            step, promised = part._newton()
+            for mine, moved in zip(self[3:], part._descend(step)):
+                mine[active] = moved
+            active = active[promised > SETTLED * self._scale[active]]
+            if not len(active):
+                break
+        return self
+
+    @property
+    def _scale(self) -> np.ndarray:
+        return np.maximum(self.value, PERFECT * self.task.rows.total_weight)
+
+    def _some(self, index) -> _Stack:
+        return _Stack(self.task, self.ridge, *(part[index] for part in self[2:]))
+
+    def _newton(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step (m, a, k) and the decrease (m,) that it promises."""
+        m, n, a = self.features.shape
+        turned = self.features.transpose(0, 2, 1)
+        weight, labels = self.task.rows.weight, self.task.rows.labels
+        flat = self.P.reshape(m * n, -1)
+        slope = self.task.loss.residual(flat, np.concatenate([labels] * m)).reshape(m, n, -1)
+        gradient = turned @ (weight[:, None] * slope)
+        gradient[:, 1:] += self.ridge * self.beta[:, 1:]
+        step = np.empty_like(gradient)
+        for group, C in zip(self.task.groups, self.task.unit_curvatures(flat)):
+            g = C.shape[1]
+            H = self._hessian(turned, C.reshape(m, n, g, g) * weight[:, None, None])
+            pull = gradient[:, :, group].reshape(m, a * g, 1)
+            step[:, :, group] = np.linalg.solve(H, pull).reshape(m, a, g)
+        return step, 0.5 * np.einsum("mak,mak->m", gradient, step)
+
+    def _hessian(self, turned: np.ndarray, C: np.ndarray) -> np.ndarray:
+        m, a, _ = turned.shape
+        g = C.shape[2]
+        blocks = np.empty((m, a, g, a, g))
+        for p in range(g):
+            for r in range(p + 1):
+                blocks[:, :, p, :, r] = blocks[:, :, r, :, p] = (turned * C[:, None, :, p, r]) @ self.features
+        H = blocks.reshape(m, a * g, a * g)
+        diagonal = np.einsum("mii->mi", H)
+        diagonal[:, g:] += self.ridge
+        diagonal += a * g * np.finfo(np.float64).eps * diagonal.max(axis=1, keepdims=True)
+        return H
+
+    def _descend(self, step: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """β, objectives and probabilities after the steps, each halved until its objective does not rise."""
+        beta, value, P = self.beta.copy(), self.value.copy(), self.P.copy()
+        todo = np.arange(len(beta))
+        for halving in range(MOST_HALVINGS):
+            tried = self.beta[todo] - step[todo] * 0.5**halving
+            moved = _stacked_values(self.task, self.ridge, self.features[todo], tried)
+            good = moved[1] <= value[todo] + ROUNDING * self._scale[todo]
+            beta[todo[good]], value[todo[good]], P[todo[good]] = (part[good] for part in moved)
+            todo = todo[~good]
+            if not len(todo):
+                break
+        return beta, value, P
+
+
+def _stacked_values(task: Task, ridge: float, features, beta) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """β as it came, J (m,) and the probabilities (m, n, c)."""
+    U = features @ beta
+    labels = np.concatenate([task.rows.labels] * len(U))
+    P = task.loss.evaluate(U.reshape(-1, U.shape[2]), labels, np.zeros(len(labels)))[1]
+    value = _stacked_losses(task, U) + 0.5 * ridge * np.square(beta[:, 1:]).sum(axis=(1, 2))
+    return beta, value, P.reshape(*U.shape[:2], -1)
+
+
+#: The searches by the names that the estimator gives them.
+SEARCHES: dict[str, Callable[[ImportModel, Pool], Addition | None]] = {"one-step": one_step, "exact": exact}

@@ -1,0 +1,495 @@
+"""Import points for more rows than memory holds: a sample proposes them, and sums over all rows decide.
+
+Near given coefficients, J of all rows is almost the quadratic whose value, gradient and curvature one pass adds up. A
+pass takes in the points of the model and, beside them, candidates that promise most on a sample. Those that lower the
+quadratic most join, one after the other (2001 B2*), and its minimum over all points is where the next pass begins: a
+round of the search and a Newton step (2001 Eq. 5) are the same pass. Nothing here is as long as the rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import blas
+
+from ...arrays import Device, is_tensor, to_numpy
+from ...basis.basis import Basis
+from ...basis.device_basis import DeviceBasis, placed
+from ...data.all_rows import AllRows
+from ...data.encoding import Encoding
+from ...data.hashing import equal_rows, row_keys
+from ...data.sweep import Statistic
+from ...threads import one_blas_thread, row_slices
+from ..losses import Multinomial
+from .model import MOST_STEPS, PERFECT, ImportModel, Task, bordered
+from .path import Growth, PathPoint, Settings, change, grow
+from .search import Pool
+
+#: So many points the sample finds by itself: they change J so much that it cannot mistake them.
+FIRST = 32
+#: A round adds at most so many points, or so large a share of those that there are.
+BATCH, BATCH_SHARE = 16, 0.5
+#: A round looks at so many rows of the sample, or at as many as the user says up to the second number.
+CANDIDATES, MOST_CANDIDATES = 1000, 4000
+#: Beside the points that a round may add, the sample proposes so many times as many for two classes; for more of them,
+#: whose curvature costs the square of their number, fewer.
+SPARE = 2.0
+#: The sums of a pass have half the square of so many numbers: candidates beyond it are left out.
+MOST_COEFFICIENTS = 3000
+#: The last Newton step promises less than this share of J. It is an exact one, so that the next, which would take one
+#: more pass, promises about the square of it.
+LAST = 1e-12
+#: Objectives of all rows that differ by less than this share are level; a step that raises J is halved so often.
+LEVEL, HALVINGS = 1e-12, 10
+#: Copies of the features that the arithmetic of a block of rows needs.
+COPIES = 3
+_EPS = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class OrthonormalBasis:
+    """Ψ(x) = (1, L⁻¹Φ(x)) with K_SS = LLᵀ: a constant, and functions orthonormal in the space of the kernel."""
+
+    basis: Basis
+    lower: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        return 1 + len(self.lower)
+
+    def __call__(self, X):
+        """Features Ψ (n, q + 1), in double precision whatever that of the rows, and where the basis computes them."""
+        if isinstance(self.basis, DeviceBasis):
+            return self._there(self.basis.device, X)
+        psi = np.ones((len(X), self.n_columns))
+        if len(self.lower):
+            phi = self.basis(X.astype(np.float64, copy=False))
+            psi[:, 1:] = linalg.solve_triangular(self.lower, phi.T, lower=True, overwrite_b=True, check_finite=False).T
+        return psi
+
+    def _there(self, device: Device, X):
+        X, xp = device.in_full(self.basis.sent(X)), device.xp
+        one = xp.ones_like(X[:, :1])
+        if not len(self.lower):
+            return one
+        half = device.solve_lower(device.put(self.lower), self.basis(X).mT)
+        return xp.concat([one, half.mT], axis=1)
+
+
+@dataclass
+class LossSums:
+    """Σ wᵢ loss(Uᵢ), its gradient (a, k) in β, and for each pair p ≥ r of g columns of U the sum of w C_pr ψψᵀ (a, a).
+
+    Where p = r only the lower triangle is kept up to date. g is k, or 1 where one curvature stands for all columns.
+    """
+
+    loss: float
+    gradient: np.ndarray
+    curvature: np.ndarray
+
+    @classmethod
+    def zeros(cls, a: int, k: int, g: int) -> LossSums:
+        return cls(0.0, np.zeros((a, k)), np.zeros((g * (g + 1) // 2, a, a)))
+
+    def add(self, psi: np.ndarray, loss: float, slope: np.ndarray, C: np.ndarray) -> LossSums:
+        """Add some rows in place: Ψ (n, a), their loss, its slope (n, k) and its curvature C (n, g, g)."""
+        self.loss += loss
+        if is_tensor(psi):
+            return self._add_there(Device.of(psi), psi, slope, C)
+        self.gradient += blas.dgemm(1.0, psi.T, slope.T, trans_b=1)
+        for (p, r), total in zip(_pairs(C.shape[1]), self.curvature):
+            # in Fortran's order the transpose of a total is where the product is added, without a copy
+            if p == r:
+                root = psi * np.sqrt(C[:, p, p, None])
+                blas.dsyrk(1.0, root.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
+            else:
+                blas.dgemm(1.0, (psi * C[:, p, r, None]).T, psi.T, beta=1.0, c=total.T, trans_b=1, overwrite_c=1)
+        return self
+
+    def _add_there(self, device: Device, psi, slope: np.ndarray, C: np.ndarray) -> LossSums:
+        """The same of features on a device: what comes back is as small as the sums."""
+        self.gradient += device.get(psi.mT @ device.put(slope))
+        for (p, r), total in zip(_pairs(C.shape[1]), self.curvature):
+            total += device.get((psi * device.put(C[:, p, r, None])).mT @ psi)
+        return self
+
+    def __add__(self, other: LossSums) -> LossSums:
+        return LossSums(self.loss + other.loss, self.gradient + other.gradient, self.curvature + other.curvature)
+
+    def hessian(self) -> np.ndarray:
+        """∂²/∂β² (ag, ag); β_jp stands at place jg + p."""
+        (n_pairs, a, _), g = self.curvature.shape, 1
+        while g * (g + 1) // 2 < n_pairs:
+            g += 1
+        H = np.empty((a, g, a, g))
+        for (p, r), total in zip(_pairs(g), self.curvature):
+            H[:, p, :, r] = np.tril(total) + np.tril(total, -1).T if p == r else total
+            H[:, r, :, p] = H[:, p, :, r]
+        return H.reshape(a * g, a * g)
+
+
+def _pairs(k: int) -> list[tuple[int, int]]:
+    return [(p, r) for p in range(k) for r in range(p + 1)]
+
+
+@dataclass(frozen=True)
+class LossSumsOf(Statistic):
+    """The statistic loss, gradient and curvature at β (a, k) of rows as they come from a source."""
+
+    features: OrthonormalBasis
+    beta: np.ndarray
+    loss: Multinomial
+    encoding: Encoding
+
+    @property
+    def device(self):
+        return self.features.basis.device
+
+    @property
+    def identity(self):
+        basis = self.features.basis
+        return "losses", basis.kernel, basis.centers, self.features.lower, self.beta, self.encoding
+
+    def on_one_thread(self) -> LossSumsOf:
+        features = self.features
+        return replace(self, features=replace(features, basis=replace(features.basis, workers=1)))
+
+    def zero(self) -> LossSums:
+        a, k = self.beta.shape
+        return LossSums.zeros(a, k, k)
+
+    def add(self, total: LossSums, chunk) -> LossSums:
+        a, k = self.beta.shape
+        basis, chunk = self.features.basis, chunk._replace(X=self.features.basis.sent(chunk.X))
+        for part in self.encoding.parts(chunk, 8 * (COPIES * a + 3 * k * k), basis.block_bytes):
+            psi = self.features(part.X)
+            U = basis.apply(psi, self.beta) if is_tensor(psi) else blas.dgemm(1.0, self.beta.T, psi.T).T
+            loss, P = self.loss.evaluate(U, part.codes, part.weight)
+            slope = part.weight[:, None] * self.loss.residual(P, part.codes)
+            total.add(psi, loss, slope, part.weight[:, None, None] * self.loss.curvature(P))
+        return total
+
+
+@dataclass
+class FirstRows:
+    """The number of the first row that equals each point."""
+
+    first: np.ndarray
+
+    def __add__(self, other: FirstRows) -> FirstRows:
+        return FirstRows(np.minimum(self.first, other.first))
+
+
+@dataclass(frozen=True)
+class FirstRowsOf(Statistic):
+    """The statistic that finds rows equal to ``points`` (q, d); for sources whose chunks know where they begin."""
+
+    points: np.ndarray
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        return row_keys(self.points)
+
+    @property
+    def identity(self):
+        return "first rows", self.points
+
+    def zero(self) -> FirstRows:
+        return FirstRows(np.full(len(self.points), np.iinfo(np.int64).max))
+
+    def add(self, total: FirstRows, chunk) -> FirstRows:
+        keys = row_keys(chunk.X)
+        for k in np.flatnonzero(total.first > chunk.start):
+            rows = np.flatnonzero(keys == self._keys[k])
+            if len(rows):
+                equal = equal_rows(to_numpy(chunk.X), rows, self.points, np.full(len(rows), k))
+                total.first[k] = min([total.first[k], *(chunk.start + rows[equal][:1])])
+        return total
+
+
+class Expansion(NamedTuple):
+    """J near β (a, k): its value, gradient (a, k) and Hessian (ag, ag) there, where g is k or 1: then H⊗I is meant."""
+
+    value: float
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+    @classmethod
+    def of(cls, sums: LossSums, beta: np.ndarray, ridge: float) -> Expansion:
+        """The sums and the penalty ρ/2‖β‖², which leaves the constants alone."""
+        gradient, H = sums.gradient.copy(), sums.hessian()
+        gradient[1:] += ridge * beta[1:]
+        diagonal = np.einsum("ii->i", H)
+        diagonal[len(H) // len(beta) :] += ridge
+        diagonal += len(H) * _EPS * diagonal.max()  # where a class is certain, rounding is all that holds its constant
+        return cls(sums.loss + 0.5 * ridge * float(np.vdot(beta[1:], beta[1:])), gradient, H)
+
+    def turned(self, turn: np.ndarray) -> Expansion:
+        """The same in other coordinates, β = turnᵀβ' with turn (a', a): fewer of them, or others."""
+        return Expansion(self.value, turn @ self.gradient, _both_sides(self.hessian, turn))
+
+    def step(self) -> tuple[np.ndarray, float]:
+        """H⁻¹ times the gradient (a, k), and how much J falls by it, if it is as it seems here."""
+        flat = self.gradient.ravel()
+        step = linalg.cho_solve(linalg.cho_factor(self.hessian, lower=True), flat)
+        return step.reshape(self.gradient.shape), 0.5 * float(flat @ step)
+
+    def beyond(self, a: int) -> Expansion:
+        """What is left for the other coordinates once the first a are always at their best (a Schur complement)."""
+        first = a * (len(self.hessian) // len(self.gradient))
+        lower = np.linalg.cholesky(self.hessian[:first, :first])
+        half = linalg.solve_triangular(lower, self.hessian[:first, first:], lower=True)
+        rest = linalg.solve_triangular(lower, self.gradient[:a].reshape(first, -1), lower=True)
+        gradient = self.gradient[a:] - (half.T @ rest).reshape(self.gradient[a:].shape)
+        return Expansion(
+            self.value - 0.5 * float(np.vdot(rest, rest)), gradient, self.hessian[first:, first:] - half.T @ half
+        )
+
+
+def _both_sides(H: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """(T⊗I)H(T⊗I)ᵀ for H (ak, ak) and T (a', a)."""
+    b, a = turn.shape
+    k = len(H) // a
+    half = (turn @ H.reshape(a, k * a * k)).reshape(b * k, a * k)
+    return (turn @ half.T.reshape(a, k * b * k)).reshape(b * k, b * k)
+
+
+def best_first(candidates: Expansion, resolution: float) -> Iterator[tuple[int, float]]:
+    """Candidates and by how much each lowers the quadratic beside those before it: the one that does most first.
+
+    A Cholesky factorisation by blocks of g that takes the pivot with the largest ½g̃ᵀS⁻¹g̃ (2001 B2*).
+    """
+    m = len(candidates.gradient)
+    g = len(candidates.hessian) // m
+    T, t = candidates.hessian.reshape(m, g, m, g).copy(), candidates.gradient.reshape(m, g, -1).copy()
+    sizes = np.einsum("lplp->l", T)
+    is_open = sizes > 0
+    while is_open.any():
+        own = np.einsum("lplr->lpr", T)
+        is_open &= np.einsum("lpp->l", own) > resolution * sizes
+        usable = np.where(is_open[:, None, None], own, np.eye(g))
+        decrease = 0.5 * np.einsum("lpc,lpc->l", t, np.linalg.solve(usable, t))
+        best = int(np.argmax(np.where(is_open, decrease, -np.inf)))
+        if not (is_open[best] and decrease[best] > 0):
+            return
+        yield best, float(decrease[best])
+        is_open[best] = False
+        lower = np.linalg.cholesky(usable[best])
+        side = linalg.solve_triangular(lower, T[best].reshape(g, m * g), lower=True)
+        T -= (side.T @ side).reshape(m, g, m, g)
+        t -= (side.T @ linalg.solve_triangular(lower, t[best], lower=True)).reshape(t.shape)
+
+
+def on_sample(model: ImportModel, columns: np.ndarray, inner: np.ndarray) -> Expansion:
+    """What columns (n, m) beside the model could do for its own rows, by the mean curvature of the classes.
+
+    ``inner`` (m, m) are their products in the space of the kernel.
+    """
+    task, a = model.task, model.psi.shape[1]
+    slope, bend = task.slope(model.P), task.rows.weight * task.loss.mean_curvature(model.P)
+    sums = LossSums.zeros(a + columns.shape[1], slope.shape[1], 1)
+    for rows in row_slices(len(task), 8 * COPIES * len(sums.gradient)):
+        sums.add(np.hstack([model.psi[rows], columns[rows]]), 0.0, slope[rows], bend[rows, None, None])
+    here = Expansion.of(sums, _padded(model.beta, columns.shape[1]), model.ridge)
+    here.hessian[a:, a:] += model.ridge * (inner - np.eye(len(inner)))
+    return here.beyond(a)
+
+
+class Proposal(NamedTuple):
+    """Rows of the sample: the points of the model and after them candidates, with the factor of their kernel matrix."""
+
+    rows: list[int]
+    lower: np.ndarray
+
+
+def propose(model: ImportModel, pool: Pool, most: int) -> Proposal:
+    """Beside the points of a model of the sample, those that would be best next if the sample were all rows."""
+    new = pool.residuals(model, slice(None)).normalised()
+    if not len(new.rows):  # the points span every row
+        return Proposal(model.chosen, model.lower)
+    inner = new.columns[new.rows] / np.sqrt(new.room)[:, None]
+    order = (best for best, _ in best_first(on_sample(model, new.columns, inner), model.task.resolution))
+    picked, corner = _independent(inner, order, most, model.task.resolution)
+    rows = new.rows[picked]
+    lower = bordered(model.lower, model.psi[rows, 1:].T, corner * np.sqrt(new.room[picked])[:, None])
+    return Proposal([*model.chosen, *rows.tolist()], lower)
+
+
+def _independent(inner: np.ndarray, order: Iterable[int], most: int, resolution: float) -> tuple[list[int], np.ndarray]:
+    """The first of ``order`` that those before do not span, and the factor of their products."""
+    picked: list[int] = []
+    corner = np.zeros((0, 0))
+    for best in order:
+        side = linalg.solve_triangular(corner, inner[picked, best], lower=True) if picked else np.zeros(0)
+        room = inner[best, best] - side @ side
+        if room > resolution:
+            corner = bordered(corner, side[:, None], np.array([[np.sqrt(room)]]))
+            picked.append(best)
+        if len(picked) == most:
+            break
+    return picked, corner
+
+
+class StreamedSearch:
+    """The search for import points of all rows, at one ridge λ.
+
+    ``task`` has rows of the sample, ``everything`` makes the passes, and ``n_passes`` counts them. ``values`` are the
+    objectives after every point, as the sample and then the quadratics of all rows predict them.
+    """
+
+    def __init__(
+        self, task: Task, ridge: float, settings: Settings, everything: AllRows, encoding: Encoding, device=None
+    ):
+        self.task, self.settings, self.everything, self.encoding = task, settings, everything, encoding
+        self.device = device
+        self.mean_ridge, self.ridge = ridge, ridge * everything.total_weight
+        self.chosen: list[int] = []
+        self.lower = np.zeros((0, 0))
+        # without points, the best constants are the logarithms of the shares; a class without rows has next to none
+        self.beta = task.loss.columns(np.log(np.maximum(task.rows.prior, _EPS)))[None]
+        self.before, self.value_before = self.beta, np.inf
+        self.values: list[float] = []
+        self.n_passes = 0
+
+    def run(self, candidates, seed: int, growth: Growth) -> tuple[ImportModel, PathPoint]:
+        """Rounds until the stopping rule holds, then Newton's method: the model, beside the sample, and its record."""
+        start = time.perf_counter()
+        with one_blas_thread():
+            self._begin(Pool(self.task, candidates, seed))
+        gain, is_cut = self._grow(candidates, seed)
+        value = self._settle()
+        growth.entries += [(self.mean_ridge, q, value) for q, value in enumerate(self.values)]
+        q, seconds = len(self.chosen), time.perf_counter() - start
+        point = PathPoint(self.mean_ridge, value, q, np.nan, np.nan, seconds, self.beta, gain, is_cut)
+        return self._on_sample(), point
+
+    def _on_sample(self) -> ImportModel:
+        """The same points and coefficients beside the rows of the sample."""
+        ridge = self.mean_ridge * self.task.rows.total_weight
+        return ImportModel(self.task, ridge, self.chosen, self.lower, self.beta)
+
+    def _begin(self, pool: Pool) -> None:
+        """The first points, by the search of 2001 on the sample."""
+        model, unit = self._on_sample(), self.everything.total_weight / self.task.rows.total_weight
+
+        def note():
+            self.values.append(unit * model.value)
+
+        model.settle()
+        note()
+        grow(model, pool, replace(self.settings, max_points=min(FIRST, self._room())), note)
+        self.chosen, self.lower, self.beta = model.chosen, model.lower, model.beta
+
+    def _grow(self, candidates, seed: int) -> tuple[float, bool]:
+        """Add points, a round a pass: the last relative change, and whether ``max_points`` ended it."""
+        gain = np.nan
+        size = int(np.clip(0 if isinstance(candidates, str) else candidates, CANDIDATES, MOST_CANDIDATES))
+        while self._room() > 0:
+            batch = min(self._room(), max(BATCH, round(BATCH_SHARE * len(self.chosen))))
+            proposal = self._propose(Pool(self.task, size, seed + self.n_passes), batch)
+            if len(proposal.rows) == len(self.chosen):
+                return gain, False
+            here = self._expand(proposal)
+            added, gain = self._take(here, proposal, batch)
+            # where the rule holds for the best of fresh candidates, it is not for want of better ones
+            if added < min(batch, self.settings.lookback + 1) or here.value <= PERFECT * self.everything.total_weight:
+                return gain, False
+        return gain, True
+
+    def _room(self) -> int:
+        """How many more points there may be."""
+        most = len(self.task) if self.settings.max_points is None else self.settings.max_points
+        return most - len(self.chosen)
+
+    def _propose(self, pool: Pool, batch: int) -> Proposal:
+        a, k = self.beta.shape
+        wanted, affordable = round((1.0 + SPARE / k) * batch), MOST_COEFFICIENTS // k - a
+        return propose(self._on_sample(), pool, min(wanted, max(affordable, batch)))
+
+    def _expand(self, proposal: Proposal) -> Expansion:
+        """One pass: J of all rows near β, which goes half way back as often as J has risen since the last pass."""
+        for _ in range(HALVINGS):
+            here = self._pass(proposal)
+            if here.value <= self.value_before + LEVEL * max(here.value, PERFECT * self.everything.total_weight):
+                break
+            self.beta = 0.5 * (self.beta + self.before)
+        self.value_before = here.value
+        return here
+
+    def _pass(self, proposal: Proposal) -> Expansion:
+        q, m = len(self.chosen), len(proposal.rows) - len(self.chosen)
+        here = Basis(self.task.kernel, self.task.points(proposal.rows), workers=self.task.workers)
+        basis = placed(here, self.device)
+        beta = _padded(self.beta, m)
+        assert isinstance(self.task.loss, Multinomial)
+        statistic = LossSumsOf(OrthonormalBasis(basis, proposal.lower), beta, self.task.loss, self.encoding)
+        sums = self.everything.sum(statistic, f"{q} import points, {m} candidates")
+        self.n_passes += 1
+        return Expansion.of(sums, beta, self.ridge)
+
+    def _take(self, here: Expansion, proposal: Proposal, batch: int) -> tuple[int, float]:
+        """Add the best candidates up to the stopping rule, and go to the minimum: how many, and the last change."""
+        a = 1 + len(self.chosen)
+        corner = proposal.lower[a - 1 :, a - 1 :]
+        # what the model does not span of each candidate, as a function of norm one
+        rest = here.beyond(a).turned(corner / np.linalg.norm(corner, axis=1, keepdims=True))
+        self._correct(rest.value)
+        picked, gain = [], np.nan
+        for best, decrease in best_first(rest, self.task.resolution):
+            picked.append(best)
+            self.values.append(self.values[-1] - decrease)
+            gain, share = change(self.values, self.settings.lookback)
+            if len(picked) == batch or gain < share * self.settings.tol:
+                break
+        self._join(proposal, picked, here)
+        return len(picked), gain
+
+    def _correct(self, value: float) -> None:
+        """Say what the last value should have been; those before it move by as much, so that they compare."""
+        off = value - self.values[-1]
+        self.values = [each + off for each in self.values]
+
+    def _join(self, proposal: Proposal, picked: list[int], here: Expansion) -> None:
+        """Make candidates points of the model, and take the Newton step for all of them together."""
+        q = len(self.chosen)
+        corner, turn = _orthonormal(proposal.lower[q:, q:][picked])
+        self.lower = bordered(self.lower, proposal.lower[q:, :q][picked].T, corner)
+        self.chosen = [*self.chosen, *(proposal.rows[q + best] for best in picked)]
+        self._step(here.turned(linalg.block_diag(np.eye(q + 1), turn)))
+
+    def _step(self, here: Expansion) -> float:
+        """Newton's step; what it promises."""
+        step, promised = here.step()
+        self.before = _padded(self.beta, len(step) - len(self.beta))
+        self.beta = self.before - step
+        return promised
+
+    def _settle(self) -> float:
+        """Newton's method for the points that there are, a pass a step; the objective."""
+        for _ in range(MOST_STEPS):
+            here = self._expand(Proposal(self.chosen, self.lower))
+            promised = self._step(here)
+            if promised <= LAST * max(here.value, PERFECT * self.everything.total_weight):
+                break
+        self._correct(here.value - promised)
+        return self.values[-1]
+
+
+def _padded(beta: np.ndarray, m: int) -> np.ndarray:
+    """β with m more points that have no say yet."""
+    return np.vstack([beta, np.zeros((m, beta.shape[1]))])
+
+
+def _orthonormal(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A lower triangle M of positive diagonal and orthonormal rows Q with MQ = rows."""
+    if not len(rows):
+        return np.zeros((0, 0)), rows
+    Q, R = linalg.qr(rows.T, mode="economic")
+    sign = np.where(np.diag(R) < 0, -1.0, 1.0)
+    return R.T * sign, (Q * sign).T

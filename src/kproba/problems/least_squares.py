@@ -1,0 +1,426 @@
+"""One basis, many ridges: coefficients and exact leave-one-out scores of the least-squares problem.
+
+A problem is a set of independent systems. The shared form (2010 Eq. 5) is one system for all classes; the
+class-wise form (Eq. 7) is one a class, on the sub-block of H that belongs to the class's own centres. A
+class-similarity kernel L (Eq. 4) turns the targets by L's eigenvectors; then each eigenvalue has a ridge of
+its own, and one decomposition of H serves them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ..arrays import Device
+from ..basis.basis import Basis
+from ..basis.device_basis import DeviceBasis
+from ..basis.moments import Moments
+from ..data.rows import Batch, Rows
+from ..progress import Progress
+from ..solvers.cholesky import CholeskyPath
+from ..solvers.device_cholesky import DevicePath
+from ..solvers.device_dual import DeviceDual, fits
+from ..solvers.dual import Dual
+from ..solvers.eigen import EigenPath
+from ..solvers.iterative_dual import IterativeDual
+from ..solvers.packed_dual import PackedDual
+from .base import Solution
+from .own_centers import coefficients_without, own_centers, with_own_rows
+
+#: Features up to this size are kept from one ridge to the next; larger ones are computed again.
+KEEP_BYTES = 8 << 20
+#: Up to so many centres the dual form has a kernel matrix and a factor of it in float64, up to so many both in one
+#: square, which is float32 where the ridge allows (1.5 GiB); beyond, no matrix at all and conjugate gradients.
+DENSE_CENTERS, PACKED_CENTERS = 4096, 20_000
+#: With more than so many, the ridge is chosen on so many rows.
+RIDGE_CENTERS = 8192
+
+
+class Group(NamedTuple):
+    """Target columns that share a ridge, and what multiplies it."""
+
+    columns: np.ndarray
+    ridge_factor: float = 1.0
+
+
+class System(NamedTuple):
+    """Centres of one independent system (None for all of them) and the targets it solves for."""
+
+    centers: np.ndarray | None
+    groups: list[Group]
+
+    def of_centers(self, phi: np.ndarray) -> np.ndarray:
+        return phi if self.centers is None else phi[:, self.centers]
+
+
+@dataclass(frozen=True)
+class ClassSimilarity:
+    """L = VΛVᵀ over the classes: in the basis V every direction is an ordinary ridge problem.
+
+    With L²⊗H + λI (or λL⊗K for the RKHS penalty) the direction of eigenvalue ℓ has ridge λ/ℓ² (or λ/ℓ).
+    """
+
+    vectors: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, L: np.ndarray) -> ClassSimilarity:
+        values, vectors = linalg.eigh(L)
+        return cls(vectors, np.where(values > 1e-12 * values.max(), values, 0.0))
+
+    def groups(self, power: int) -> list[Group]:
+        """Directions by eigenvalue; those of eigenvalue zero carry no score and are left out."""
+        levels = np.unique(self.values[self.values > 0].round(12))
+        return [Group(np.flatnonzero(np.isclose(self.values, v, atol=1e-11)), float(v) ** -power) for v in levels]
+
+
+def leave_one_out(scores, leverage, targets, unit) -> np.ndarray:
+    """(F − u·h·T)/(1 − u·h): the score of each row by the model without u of the row's weight.
+
+    The basis and the total ridge nλ stay as they are; leverages h are those of one unit of weight.
+    """
+    taken = unit[:, None] * leverage
+    floor = 1e-12  # a leverage of one: at this ridge the model without the row does not exist
+    return (scores - taken * targets) / np.maximum(1.0 - taken, floor)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Rows, basis and penalty: everything but the ridge.
+
+    ``given`` moments are those of more rows, of which the rows here are a sample: then coefficients are those of all
+    rows, and leave-one-out scores, exact as ever, those of the sample. ``own`` (n, k), where centres belong to classes,
+    are the centres that go with each row, where the rows themselves do not tell.
+    """
+
+    rows: Rows
+    basis: Basis
+    rkhs: bool
+    similarity: ClassSimilarity | None = None
+    solver: str = "auto"
+    clip_parameters: bool = False
+    given: Moments | None = None
+    seed: int = 0
+    progress: Progress | None = None
+    own: np.ndarray | None = None
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge λ in the order given.
+
+        With ``loo`` it carries exact leave-one-out scores, of all rows or of those in ``loo_rows``.
+        """
+        if self.is_dual:
+            return self._dual_path(ridges, loo_rows)
+        return self._primal_path(ridges, loo, loo_rows)
+
+    has_cheap_loo = True
+
+    @property
+    def has_all_loo(self) -> bool:
+        """The dual form has the leverages of all rows whether they are asked for or not."""
+        return self.is_dual
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight if self.given is None else self.given.n
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions by the moments of all rows minus those of some, with the scores of these."""
+        if self.basis.owner is not None:
+            yield from self._hold_out_with_centers(inside, ridges)
+            return
+        rest = self.moments - self.basis.moments(self.rows.take(inside))
+        paths = self._paths(rest, self._uses_eigen(len(ridges)))
+        for ridge in ridges:
+            coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
+            yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
+
+    def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """The same where centres belong to classes: those of the rows that are held out go too."""
+        rest = self.rows.without(inside)
+        without = replace(self, rows=rest, basis=with_own_rows(rest, self.basis))
+        for solution in without.path(ridges, loo=False):
+            scores = without.basis.scores(self.rows.X[inside], solution.coef())
+            yield solution._replace(held_out=scores)
+
+    def on(self, device: Device | None) -> LeastSquares:
+        """The same problem on a device: where all classes share the centres and no more is asked for."""
+        if device is None or self.basis.owner is not None or self.similarity is not None or self.clip_parameters:
+            return self
+        return replace(self, basis=DeviceBasis.of(self.basis, device))
+
+    @property
+    def _device(self) -> Device | None:
+        return self.basis.device if isinstance(self.basis, DeviceBasis) else None
+
+    def forget(self) -> None:
+        """Let go of the matrices; they are computed again if they are asked for."""
+        for name in ("moments", "_gram", "_dual", "_kept_features", "_path_there"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def moments(self) -> Moments:
+        return self.basis.moments(self.rows) if self.given is None else self.given
+
+    @cached_property
+    def systems(self) -> list[System]:
+        columns = np.arange(self.rows.n_targets)
+        if self.similarity is not None:
+            return [System(None, self.similarity.groups(power=1 if self.rkhs else 2))]
+        owner = self.basis.owner
+        if owner is None:
+            return [System(None, [Group(columns)])]
+        # the centres of tags that are missing here (below zero) serve the constant alone
+        own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner[owner >= 0])]
+        constant = [System(None, [Group(columns[[-1]])])] if self.rows.is_multilabel else []
+        return own + constant
+
+    @property
+    def is_dual(self) -> bool:
+        """All distinct rows are centres under the RKHS penalty, and nobody asked for another solver."""
+        return (
+            self.rkhs
+            and self.given is None
+            and self.basis.row_center is not None
+            and self.basis.owner is None
+            and self.similarity is None
+            and not self.clip_parameters
+            and self.solver in ("auto", "cg")
+        )
+
+    @property
+    def n_scores(self) -> int:
+        """Columns of coefficients and scores: rounding sets every tag's constant apart, see ``_finish``."""
+        apart = self.clip_parameters and self.rows.is_multilabel
+        return 2 * self.rows.n_classes if apart else self.rows.n_targets
+
+    @property
+    def rows_for_ridge(self) -> int | None:
+        """Distinct rows on which the ridge is chosen, where one costs their number cubed; None for all."""
+        return RIDGE_CENTERS if self.is_dual and self._device is None else None
+
+    @cached_property
+    def is_iterative(self) -> bool:
+        """Whether the dual form is solved by conjugate gradients, with leverages that are estimates."""
+        if self._device is None or self.solver == "cg":
+            return self.is_dual and (self.solver == "cg" or self._has_more_centers(PACKED_CENTERS))
+        return self.is_dual and not fits(self._device, self.basis.n_centers)
+
+    def _has_more_centers(self, number: int) -> bool:
+        # a kernel that may be indefinite is checked where its matrix is formed, so it has to be formed
+        return self.basis.n_centers > number and self.basis.kernel.is_definite
+
+    def _uses_eigen(self, n_ridges: int) -> bool:
+        if self._device is not None:
+            return False
+        if self.solver != "auto" or n_ridges <= 3:
+            return self.solver == "eigen"
+        # with a subset of centres the RKHS penalty goes down to ridges that the whitened form does not resolve
+        return not self.rkhs or self.similarity is not None or self.basis.row_center is not None
+
+    @cached_property
+    def _gram(self) -> Any:
+        if isinstance(self.basis, DeviceBasis):
+            return self.basis.gram_there() if self.rkhs else None
+        return self.basis.gram() if self.rkhs else None
+
+    def _paths(self, moments: Moments, eigen: bool) -> list:
+        if self._device is not None:
+            of_all = moments is self.moments
+            return [self._path_there if of_all else DevicePath(self._device, moments.H, self._gram)]
+        paths: list[EigenPath | CholeskyPath] = []
+        for centers, _ in self.systems:
+            penalty = self._gram
+            if penalty is not None and centers is not None:
+                penalty = penalty[np.ix_(centers, centers)]
+            if eigen:
+                paths.append(EigenPath.of(moments.symmetric(centers), penalty))
+            else:
+                paths.append(CholeskyPath(moments.H if centers is None else moments.symmetric(centers), penalty))
+        return paths
+
+    @cached_property
+    def _path_there(self) -> DevicePath:
+        """H and the penalty on the device: to send them again for every ridge would take longer than to solve."""
+        assert self._device is not None
+        return DevicePath(self._device, self.moments.H, self._gram)
+
+    def _factors(self, paths, rho: float) -> list[list]:
+        return [
+            [path.at(rho * group.ridge_factor) for group in system.groups] for path, system in zip(paths, self.systems)
+        ]
+
+    def _solve(self, moments: Moments, factors) -> np.ndarray:
+        """Coefficients of all systems, in the turned targets."""
+        h, coef = self._turn(moments.h), np.zeros_like(moments.h)
+        for (centers, groups), of_groups in zip(self.systems, factors):
+            rows = np.arange(len(h)) if centers is None else centers
+            for group, factor in zip(groups, of_groups):
+                where = np.ix_(rows, group.columns)
+                coef[where] = factor.solve(h[where])
+        return coef
+
+    def _primal_path(self, ridges, loo: bool, loo_rows):
+        judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
+        eigen = self._uses_eigen(len(ridges))
+        paths = self._paths(self.moments, eigen)
+        # One decomposition serves all ridges in one sweep; factors, one a ridge, are held one at a time.
+        for chunk in [ridges] if eigen else [[ridge] for ridge in ridges]:
+            factors = [self._factors(paths, self.moments.n * ridge) for ridge in chunk]
+            coefs = [self._solve(self.moments, f) for f in factors]
+            held_out: list[Any] = [None] * len(chunk)
+            if judged is not None and self.basis.owner is not None:
+                held_out = self._owned_loo(judged, loo_rows, factors, coefs)
+            elif judged is not None:
+                held_out = self._sweep_loo(judged, paths, factors, coefs)
+            for ridge, coef, scores in zip(chunk, coefs, held_out):
+                yield Solution(ridge, scores, partial(self._finish, coef))
+
+    def _device_loo(self, basis: DeviceBasis, rows: Rows, factors, coefs) -> list[np.ndarray]:
+        """The same with features and factors on a device; there is one system."""
+        out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
+        for batch in basis.batches(rows, copies=4):
+            phi = basis(batch.X)
+            for scores, coef, (factor,) in zip(out, coefs, (of_ridge[0] for of_ridge in factors)):
+                leverage, fitted = factor.leverage(phi)[:, None], basis.apply(phi, coef)
+                scores[batch.where] = leave_one_out(fitted, leverage, batch.targets, rows.unit[batch.where])
+        return out
+
+    def _sweep_loo(self, rows: Rows, paths, factors, coefs) -> list[np.ndarray]:
+        """Leave-one-out scores of every ridge in one pass over the rows."""
+        if isinstance(self.basis, DeviceBasis):
+            return self._device_loo(self.basis, rows, factors, coefs)
+        out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
+        for batch, phi in self._featured(rows):
+            targets = self._turn(batch.targets)
+            projected = [path.project(system.of_centers(phi)) for path, system in zip(paths, self.systems)]
+            for r, coef in enumerate(coefs):
+                leverage = self._leverage(projected, factors[r])
+                scores = phi @ coef.astype(phi.dtype, copy=False)
+                loo = leave_one_out(scores, leverage, targets, rows.unit[batch.where])
+                if self.clip_parameters:
+                    pull = rows.unit[batch.where, None] * (targets - loo)
+                    loo = self._rounded_scores(phi, self._without_rows(phi, coef, factors[r], pull))
+                out[r][batch.where] = self._turn_back(loo)
+        return out
+
+    def _featured(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
+        """Batches with their features; those of a single batch of all rows are kept for the next ridge."""
+        if rows is not self.rows or len(rows) * self.basis.n_centers * 8 > KEEP_BYTES:
+            # leverages need a copy of the features, in float64, beside two matrices and a factor
+            return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows, copies=4))
+        return iter(self._kept_features)
+
+    @cached_property
+    def _kept_features(self) -> list[tuple[Batch, np.ndarray]]:
+        return [(batch, self.basis(batch.X)) for batch in self.basis.batches(self.rows)]
+
+    def _leverage(self, projected, factors) -> np.ndarray:
+        """Leverage of every row for every target column (m, k)."""
+        leverage = np.zeros((len(projected[0]), self.rows.n_targets))
+        for system, phi, of_groups in zip(self.systems, projected, factors):
+            for group, factor in zip(system.groups, of_groups):
+                leverage[:, group.columns] = factor.leverage(phi)[:, None]
+        return leverage
+
+    def _owned_loo(self, rows: Rows, loo_rows, factors, coefs) -> list[np.ndarray]:
+        """Leave-one-out where centres belong to classes: rows take their own centres with them."""
+        own = self._own_centers if loo_rows is None else self._own_centers[loo_rows]
+        out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
+        for scores, coef, of_ridge in zip(out, coefs, factors):
+            inverses = [[factor.inverse() for factor in of_groups] for of_groups in of_ridge]
+            for batch, phi in self._featured(rows):
+                there = batch.targets, rows.unit[batch.where], own[batch.where]
+                without = self._without_rows_and_centers(phi.astype(np.float64), coef, inverses, *there)
+                if self.clip_parameters:
+                    scores[batch.where] = self._rounded_scores(phi, without)
+                else:
+                    columns = [np.einsum("ij,ij->i", phi, without(k)) for k in range(coef.shape[1])]
+                    scores[batch.where] = np.column_stack(columns)
+        return out
+
+    @cached_property
+    def _own_centers(self) -> np.ndarray:
+        return own_centers(self.rows, self.basis) if self.own is None else self.own
+
+    def _without_rows_and_centers(self, phi, coef, inverses, targets, unit, own) -> Callable[[int], np.ndarray]:
+        """A function of a column: its coefficients (m, b) by the models without each row and its own centres."""
+        found: dict[int, np.ndarray] = {}
+        for (centers, groups), of_groups in zip(self.systems, inverses):
+            inside = np.arange(phi.shape[1]) if centers is None else centers
+            place = np.full(phi.shape[1] + 1, -1)  # the last one is that of −1, no centre
+            place[inside] = np.arange(len(inside))
+            for group, inverse in zip(groups, of_groups):
+                for column in group.columns.tolist():
+                    theta = coef[inside, column], targets[:, column], unit, place[own]
+                    found[column] = np.zeros(phi.shape)
+                    found[column][:, inside] = coefficients_without(inverse, phi[:, inside], *theta)
+        return lambda column: found.get(column, np.zeros(phi.shape))  # a class may have no centre
+
+    def _without_rows(self, phi, coef, factors, pull) -> Callable[[int], np.ndarray]:
+        """A function of a column: its coefficients (m, b) by the models without each row.
+
+        Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``.
+        """
+        ((factor,),) = factors  # classes that share centres and have no similarity: one system
+        moved = factor.solve(phi.T.astype(np.float64)).T
+        return lambda column: coef[:, column] - moved * pull[:, [column]]
+
+    def _rounded_scores(self, phi, without: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Scores of rows by the rounded coefficients of the models without them.
+
+        Rounding is not linear, so each row has to meet its own coefficients.
+        """
+
+        def rounded(theta: np.ndarray) -> np.ndarray:
+            return np.einsum("ij,ij->i", phi, np.maximum(theta, 0.0))
+
+        if not self.rows.is_multilabel:
+            return np.column_stack([rounded(without(column)) for column in range(self.rows.n_targets)])
+        tags, constant = range(self.rows.n_classes), without(self.rows.n_classes)
+        scores = np.column_stack([rounded(without(tag)) for tag in tags])
+        return np.hstack([scores, scores + np.column_stack([rounded(constant - without(tag)) for tag in tags])])
+
+    @cached_property
+    def _dual(self) -> Dual | PackedDual | DeviceDual | IterativeDual:
+        rows, basis, b = self.rows, self.basis, self.basis.n_centers
+        sums, weight = np.zeros((b, rows.n_targets)), np.bincount(basis.row_center, rows.weight, b)
+        np.add.at(sums, basis.row_center, rows.targets() * rows.weight[:, None])
+        if not self.is_iterative and isinstance(basis, DeviceBasis):
+            return DeviceDual(basis.device, basis.gram_there(), weight, sums)
+        kernel = partial(basis.kernel, workers=basis.workers)
+        if self.is_iterative:
+            return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers, self.progress)
+        if self._has_more_centers(DENSE_CENTERS):
+            return PackedDual(basis.centers, kernel, partial(basis.kernel.gram, workers=basis.workers), weight, sums)
+        return Dual(basis.gram(), weight, sums)
+
+    def _dual_path(self, ridges, loo_rows):
+        rows, center, targets = self.rows, self.basis.row_center, self.rows.targets()
+        for ridge, at in zip(ridges, self._dual.path([rows.total_weight * ridge for ridge in ridges])):
+            loo = leave_one_out(at.fitted[center], at.leverage[center, None], targets, rows.unit)
+            yield Solution(ridge, loo if loo_rows is None else loo[loo_rows], at.coef)
+
+    def _finish(self, coef: np.ndarray) -> np.ndarray:
+        """Coefficients as the model uses them: turned back, and rounded up to zero if asked for (2011 Eq. 4).
+
+        Those of a tag and of not-tag are rounded, as those of two classes are: their sum is a constant for each tag.
+        """
+        coef = self._turn_back(coef)
+        if not self.clip_parameters:
+            return coef
+        if not self.rows.is_multilabel:
+            return np.maximum(coef, 0.0)
+        tags = np.maximum(coef[:, :-1], 0.0)
+        return np.hstack([tags, tags + np.maximum(coef[:, -1:] - coef[:, :-1], 0.0)])
+
+    def _turn(self, targets: np.ndarray) -> np.ndarray:
+        return targets if self.similarity is None else targets @ self.similarity.vectors
+
+    def _turn_back(self, turned: np.ndarray) -> np.ndarray:
+        return turned if self.similarity is None else turned @ self.similarity.vectors.T

@@ -1,0 +1,231 @@
+"""Leave-one-out of a penalised likelihood without n refits.
+
+Without u of row i the solution moves by δ, and every row m by Δₘ = φₘᵀδ. With H the Hessian of all rows, Wₘ and rₘ
+curvature and residual of row m at the solution, and w′ the weights without u of row i, δ is where the gradient
+vanishes, Hδ = −Σ sₘφₘ with sₘ = w′ₘr(uₘ + Δₘ) − wₘ(rₘ + WₘΔₘ). One Newton step keeps of this what is linear in Δ: the
+closed form of Cawley and Talbot (2008). Seen through M = ΦH⁻¹Φᵀ the whole is a fixed point, Δ = −Ms(Δ), and some
+accelerated steps from the closed form reach it: then the scores are those of n refits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from scipy import linalg
+
+from ..solvers.cholesky import factor
+from .losses import Multinomial, Tags
+
+#: Operations that one step towards the refits may take; beyond, the closed form has to do.
+STEP_FLOPS = 2e9
+#: Steps towards the refits, and how many of the last ones the acceleration combines.
+MOST_STEPS, DEPTH = 8, 3
+#: Scores that move by less than this have arrived.
+ARRIVED = 1e-3
+#: For rows that have not: Newton steps, how often one is halved, and operations that they may take for all rows.
+NEWTON_STEPS, MOST_HALVINGS, NEWTON_FLOPS = 20, 10, 1e10
+
+
+def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_FLOPS) -> np.ndarray:
+    """Scores of some rows by the models without them: to the refits if a step takes no more than ``step_flops``.
+
+    All classes share the centres: where they have their own, a row takes one along, and only refits will do.
+    """
+    if isinstance(objective.loss, Tags):
+        return np.column_stack([_of_tag(objective, point, rows, t, step_flops) for t in range(point.U.shape[1])])
+    loss, scores = Multinomial(point.P.shape[1]), objective.loss.scores(point.U)
+    k, n = loss.n_columns, len(scores)
+    halves = [_half_features(objective, p) for p in _weights(objective, point).T]
+    at, several = Solved(loss, loss.columns(scores), point.P, objective.design.rows), len(halves) > 1
+    if 2.0 * (n * k) ** 2 * n <= step_flops:
+        influence = _influence_of_classes(halves, point.P, at.weight) if several else _influence_of_one(halves[0])
+        moved = at.refitted(influence)[rows]
+    else:
+        spread = _spread_of_classes(halves, point.P, at.weight, rows) if several else _spread_of_one(halves[0], rows)
+        moved = at.first_step(spread, rows)
+    return scores[rows] + loss.scores(moved)
+
+
+def _weights(objective, point) -> np.ndarray:
+    """What weighs the rows in the system of every class: p of each, or for two classes the one curvature."""
+    if point.P.shape[1] == 2:
+        return objective.loss.mean_curvature(point.P)[:, None]
+    return point.P
+
+
+def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> np.ndarray:
+    """A tag is a two-class problem that knows nothing of the others."""
+    loss, P, design = Tags(1), point.P[:, [tag]], objective.design
+    half = _half_features(objective, loss.mean_curvature(P))
+    at = Solved(loss, point.U[:, [tag]], P, design.rows, design.rows.labels[:, [tag]])
+    n = len(P)
+    if 2.0 * n**3 <= step_flops:
+        moved = at.refitted(_influence_of_one(half))[rows]
+    else:
+        moved = at.first_step(_spread_of_one(half, rows), rows)
+    return loss.scores(at.U[rows] + moved)[:, 0]
+
+
+class Solved:
+    """The solution with all rows: columns U (n, k), probabilities, residuals R and curvature W of every row."""
+
+    def __init__(self, loss, U, P, rows, labels=None):
+        self.loss, self.U, self.P = loss, U, P
+        self.labels = rows.labels if labels is None else labels
+        self.weight, self.unit = rows.weight, rows.unit
+        self.R, self.W = loss.residual(P, self.labels), loss.curvature(P)
+
+    def first_step(self, spread: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(I − uAW)⁻¹A·u·r (m, k) of some rows, where A (m, k, k) is their own block of M."""
+        return (spread @ self._pull(spread, rows)[:, :, None])[:, :, 0]
+
+    def _pull(self, spread, rows) -> np.ndarray:
+        """u(I − uWA)⁻¹r: what the row had pulled by, seen from the model without it."""
+        unit = self.unit[rows, None, None]
+        system = np.eye(self.R.shape[1]) - unit * (self.W[rows] @ spread)
+        return np.linalg.solve(system, unit * self.R[rows, :, None])[:, :, 0]
+
+    def refitted(self, influence: np.ndarray, refit: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
+        """How far the columns of each row move when it is left out (n, k), by M (n, k, n, k).
+
+        Where the curvature changes much without a row, the steps do not arrive. Then ``refit(row)`` says how far it
+        moves, or Newton's method as long as it is affordable, or the closed form.
+        """
+        n, k = self.R.shape
+        own = np.arange(n)
+        pull = self._pull(influence[own, :, own], own)
+        moves = np.einsum("mjil,il->mji", influence, pull)  # Δ of all rows (n, k), for each that is left out
+        first, M = moves[own, :, own], influence.reshape(n * k, n * k)
+        seen: list[tuple[np.ndarray, np.ndarray]] = []
+        for _ in range(MOST_STEPS):
+            image = -(M @ self._remainder(moves).reshape(n * k, n)).reshape(n, k, n)
+            seen = [*seen, (image, image - moves)][-DEPTH - 1 :]
+            change = np.abs(image - moves)[own, :, own].max(axis=1)
+            if change.max() < ARRIVED:
+                break
+            moves = _accelerated(seen)
+        found, affordable = moves[own, :, own], NEWTON_FLOPS / (NEWTON_STEPS * (n * k) ** 3)
+        lost = np.flatnonzero(~(change < ARRIVED))
+        for number, row in enumerate(lost[np.argsort(-change[lost], kind="stable")]):
+            if refit is not None:
+                found[row] = refit(int(row))
+            else:
+                found[row] = self._newton(M, row) if number < affordable else first[row]
+        return found
+
+    def _newton(self, M: np.ndarray, row: int) -> np.ndarray:
+        """How far the columns of one row move when it is left out: Δ + Ms(Δ) = 0 by damped Newton steps from Δ = 0."""
+        n, k = self.R.shape
+        moves, blocks = np.zeros((n, k, 1)), M.reshape(n * k, n, k)
+        rest = (M @ self._remainder(moves, [row]).ravel()).reshape(n, k, 1)
+        for _ in range(NEWTON_STEPS):
+            bend = self._bend(moves, row)
+            J = np.einsum("aml,mlj->amj", blocks, bend).reshape(n * k, n * k)
+            J.flat[:: n * k + 1] += 1.0
+            step = np.linalg.solve(J, rest.ravel()).reshape(n, k, 1)
+            moves, rest = self._shortened(M, row, moves, rest, step)
+            if np.abs(step).max() < ARRIVED:
+                break
+        return moves[row, :, 0]
+
+    def _shortened(self, M, row: int, moves, rest, step):
+        """Where a step leads and what is left there, halved until less is left."""
+        size = np.linalg.norm(rest)
+        for halving in range(MOST_HALVINGS):
+            tried = moves - 0.5**halving * step
+            left = tried + (M @ self._remainder(tried, [row]).ravel()).reshape(tried.shape)
+            if np.linalg.norm(left) <= (1.0 - 0.25 * 0.5**halving) * size:
+                return tried, left
+        return tried, left
+
+    def _bend(self, moves: np.ndarray, row: int) -> np.ndarray:
+        """∂s/∂Δ (n, k, k) of the model without a row."""
+        _, P = self.loss.evaluate(self.U + moves[:, :, 0], self.labels, np.zeros(len(moves)))
+        without = self.weight.copy()
+        without[row] -= self.unit[row]
+        return without[:, None, None] * self.loss.curvature(P) - self.weight[:, None, None] * self.W
+
+    def _remainder(self, moves: np.ndarray, rows=None) -> np.ndarray:
+        """s (n, k, m): every row's share in the gradient of the models without each of some rows, or of all."""
+        n, k, m = moves.shape
+        rows = np.arange(n) if rows is None else rows
+        labels = np.repeat(self.labels, m, axis=0)
+        moved = (self.U[:, :, None] + moves).transpose(0, 2, 1).reshape(n * m, k)
+        _, P = self.loss.evaluate(moved, labels, np.zeros(n * m))
+        there = self.loss.residual(P, labels).reshape(n, m, k).transpose(0, 2, 1)
+        without = np.repeat(self.weight[:, None], m, axis=1)
+        without[rows, np.arange(m)] -= self.unit[rows]
+        linear = self.R[:, :, None] + np.einsum("mjl,mli->mji", self.W, moves)
+        return without[:, None] * there - self.weight[:, None, None] * linear
+
+
+def _accelerated(seen: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Anderson's combination of the last images, such that what is left of the changes is smallest, for each model."""
+    image, change = seen[-1]
+    if len(seen) == 1:
+        return image
+    images, changes = (np.stack([b - a for a, b in pairwise(part)]) for part in zip(*seen))
+    square = np.einsum("amji,bmji->iab", changes, changes)
+    slack = 1e-10 * np.trace(square, axis1=1, axis2=2) + np.finfo(float).tiny
+    square += slack[:, None, None] * np.eye(len(changes))
+    share = np.linalg.solve(square, np.einsum("amji,mji->ia", changes, change)[:, :, None])[:, :, 0]
+    return image - np.einsum("amji,ia->mji", images, share)
+
+
+def _half_features(objective, p: np.ndarray) -> np.ndarray:
+    """L⁻¹φ of all rows (b, n), where LLᵀ = Σ wpφφᵀ + ρK."""
+    design = objective.design
+    lower = factor(design.gram(np.maximum(p, 1e-12) * design.rows.weight), objective.gram, objective.rho).lower
+    return linalg.solve_triangular(lower, design.some(slice(None)).T, lower=True, check_finite=False)
+
+
+def _spread_of_one(half: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The diagonal of M (m, 1, 1) where there is one column."""
+    return np.einsum("ij,ij->j", half[:, rows], half[:, rows])[:, None, None]
+
+
+def _influence_of_one(half: np.ndarray) -> np.ndarray:
+    """M (n, 1, n, 1) where there is one column."""
+    return (half.T @ half)[:, None, :, None]
+
+
+def _spread_of_classes(halves, P, weight, rows: np.ndarray) -> np.ndarray:
+    """The own blocks of M (m, k, k) for some rows."""
+    cross = _coupling(halves, P, weight, rows)
+    spread = cross @ cross.transpose(0, 2, 1)
+    np.einsum("ijj->ij", spread)[:] += np.column_stack([np.einsum("ij,ij->j", h[:, rows], h[:, rows]) for h in halves])
+    turn = Multinomial(len(halves)).columns(np.eye(len(halves)))
+    return turn.T @ spread @ turn
+
+
+def _influence_of_classes(halves, P, weight) -> np.ndarray:
+    """All of M (n, k, n, k)."""
+    n, c = P.shape
+    turn = Multinomial(c).columns(np.eye(c))
+    cross = (turn.T @ _coupling(halves, P, weight, np.arange(n))).reshape(n * (c - 1), n)
+    M = (cross @ cross.T).reshape(n, c - 1, n, c - 1)
+    for j, half in enumerate(halves):
+        M += (half.T @ half)[:, None, :, None] * np.outer(turn[j], turn[j])[:, None, :]
+    return M
+
+
+def _coupling(halves, P, weight, rows: np.ndarray) -> np.ndarray:
+    """What couples the classes (m, c, n), so that M is block-diagonal plus its square.
+
+    The Hessian is G − ΨΨᵀ: G is block-diagonal with G_j = Σᵢ wᵢp_ijφᵢφᵢᵀ + ρK, and column i of Ψ stacks √wᵢ·p_ijφᵢ. By
+    Woodbury its inverse is G⁻¹ + G⁻¹Ψ(I − ΨᵀG⁻¹Ψ)⁻¹ΨᵀG⁻¹, and I − ΨᵀG⁻¹Ψ is only n × n.
+    """
+    root, n = np.sqrt(weight), len(P)
+    inner = np.outer(root, root / (root @ root))  # holds the one direction in which nothing changes
+    inner.flat[:: n + 1] += 1.0
+    for p, half in zip(P.T, halves):
+        scaled = half * (p * root)
+        inner -= scaled.T @ scaled
+    lower = factor(inner, None, 1e-10).lower
+    cross = np.empty((len(rows), len(halves), n))
+    for j, (p, half) in enumerate(zip(P.T, halves)):
+        image = (half * (p * root)).T @ half[:, rows]
+        cross[:, j] = linalg.solve_triangular(lower, image, lower=True, check_finite=False).T
+    return cross

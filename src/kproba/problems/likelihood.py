@@ -1,0 +1,404 @@
+"""One basis, many ridges: kernel logistic regression and its approximate leave-one-out scores.
+
+The objective is Σ wᵢ·loss(Uᵢ) + ρ/2·tr(XᵀKX) with U = ΦX, ρ = nλ, and K the kernel matrix of the centres (2001
+Eqs 4 and 9). Φ carries a last column of ones, whose coefficients, the constant term, K leaves free. X has the columns
+that the loss works on (see :mod:`.losses`); where classes have centres of their own, X is zero elsewhere.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ..basis.basis import Basis
+from ..basis.moments import Moments
+from ..data.folds import stratified_folds
+from ..data.rows import Rows
+from ..exceptions import ConvergenceWarning
+from ..links import positive_prior
+from ..solvers.cholesky import CholeskyFactor, factor
+from ..solvers.lbfgs import lbfgs
+from ..solvers.newton import Optimum, newton, search_ray
+from ..solvers.sgd import sgd
+from ..threads import row_slices
+from .base import Solution
+from .leave_one_out import leave_one_out
+from .losses import Multinomial, Tags
+from .own_centers import with_own_rows
+
+SOLVERS = {"newton": newton, "lbfgs": lbfgs, "sgd": sgd}
+#: Features up to this size are kept; larger ones are computed by every sweep.
+KEEP_BYTES = 1 << 30
+#: A kept block of features that is used twice while it is in the cache, and one that is solved for at once.
+BLOCK_BYTES, SOLVE_BYTES = 2 << 20, 8 << 20
+#: From this many numbers on, features for the direction of a step are kept in float32.
+LOW_PRECISION = 1 << 20
+#: A preconditioner takes no more rows to the centre than this.
+ROWS_TO_THE_CENTER = 2
+#: Operations that leave-one-out may take; beyond, folds stand in for it.
+LOO_FLOPS = 4e10
+#: So many of them.
+FOLDS = 5
+
+
+class Point(NamedTuple):
+    """Coefficients X (b + 1, k), columns U (n, k), probabilities, ρKX, and the objective there."""
+
+    X: np.ndarray
+    U: np.ndarray
+    P: np.ndarray
+    pull: np.ndarray
+    value: float
+
+
+class Design:
+    """Φ (n, b + 1) of the rows, its last column ones: kept where it fits, computed by every sweep where not."""
+
+    def __init__(self, rows: Rows, basis: Basis):
+        self.rows, self.basis, self.n_columns = rows, basis, basis.n_centers + 1
+        self._kept = self._all() if 8 * len(rows) * self.n_columns <= KEEP_BYTES else None
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows, some at a time, with their features."""
+        if self._kept is not None:
+            for where in row_slices(len(self._kept), 8 * self.n_columns, BLOCK_BYTES):
+                yield where, self._kept[where]
+        else:
+            for batch in self.basis.batches(self.rows):
+                yield batch.where, self.of(batch.X)
+
+    def of(self, X) -> np.ndarray:
+        features = self.basis(X)
+        return np.hstack([features, np.ones((len(features), 1), features.dtype)])
+
+    def columns(self, X: np.ndarray) -> np.ndarray:
+        """U = ΦX (n, k)."""
+        if self._kept is not None:
+            return self._kept @ X
+        return self.basis.scores(self.rows.X, X[:-1]) + X[-1]
+
+    def adjoint(self, R: np.ndarray) -> np.ndarray:
+        """ΦᵀR (b + 1, k)."""
+        if self._kept is not None:
+            return self._kept.T @ R
+        return sum(phi.T @ R[where] for where, phi in self.blocks())
+
+    def gram(self, weight: np.ndarray) -> np.ndarray:
+        """The lower triangle of Σ wφφᵀ."""
+        total, used = Moments.zeros(self.n_columns, 0), np.flatnonzero(weight)
+        for some in row_slices(len(used), 8 * self.n_columns):
+            phi = self.some(used[some])
+            total.add(phi, np.empty((len(phi), 0)), weight[used[some]])
+        return total.H
+
+    def solved(self, factor: CholeskyFactor) -> np.ndarray | None:
+        """ψ = L⁻¹φ of every row where Φ is kept; in float32 where that saves time."""
+        if self._kept is None:
+            return None
+        psi = np.empty(self._kept.shape, dtype=np.float32 if self._kept.size > LOW_PRECISION else np.float64)
+        for where in row_slices(len(psi), 8 * self.n_columns, SOLVE_BYTES):
+            half = np.array(self._kept[where].T, order="F")
+            psi[where] = linalg.blas.dtrsm(1.0, factor.lower, half, lower=1, overwrite_b=1).T
+        return psi
+
+    def some(self, rows) -> np.ndarray:
+        """The features of some rows."""
+        return self.of(self.rows.X[rows]) if self._kept is None else self._kept[rows]
+
+    def _all(self) -> np.ndarray:
+        features = np.empty((len(self.rows), self.n_columns))
+        features[:, -1] = 1.0
+        centers = _in_double(self.basis.centers)
+        basis = self.basis if centers is self.basis.centers else replace(self.basis, centers=centers)
+        for batch in self.basis.batches(self.rows):
+            features[batch.where, :-1] = basis(_in_double(batch.X))
+        return features
+
+
+@dataclass(frozen=True)
+class Preconditioner:
+    """Least-squares factors LLᵀ = Σ wφφᵀ + ρK: one that all columns share, or one a column for its own centres.
+
+    In the coordinates Z = LᵀX the Hessian is I + Σ(W − w)⊗ψψᵀ with ψ = L⁻¹φ, near the identity as long as the weights
+    are near the curvature. Where ``psi`` (n, b + 1) can be kept, a product needs nothing else: neither K nor a solve.
+    """
+
+    factors: list[CholeskyFactor]
+    own: list[np.ndarray] | None
+    weight: np.ndarray
+    design: Design
+
+    @cached_property
+    def psi(self) -> np.ndarray | None:
+        return self.design.solved(self.factors[0]) if self.own is None else None
+
+    def solve(self, G: np.ndarray) -> np.ndarray:
+        return self._apply(lambda f, g: f.solve(g), G)
+
+    def half(self, Z: np.ndarray) -> np.ndarray:
+        """L⁻ᵀZ."""
+        return self._apply(lambda f, z: linalg.solve_triangular(f.lower, z, lower=True, trans="T"), Z)
+
+    def half_transposed(self, G: np.ndarray) -> np.ndarray:
+        """L⁻¹G."""
+        return self._apply(lambda f, g: linalg.solve_triangular(f.lower, g, lower=True), G)
+
+    def _apply(self, solve, G):
+        if self.own is None:
+            return solve(self.factors[0], G)
+        out = np.zeros_like(G)
+        for column, (own, each) in enumerate(zip(self.own, self.factors)):
+            out[own, column] = solve(each, G[own, column])
+        return out
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The penalised likelihood at one ρ: what the solvers minimise."""
+
+    design: Design
+    loss: Multinomial | Tags
+    gram: np.ndarray
+    rho: float
+    own: list[np.ndarray] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.design.rows)
+
+    def zero(self) -> Point:
+        return self.at(np.zeros((self.design.n_columns, self.loss.n_columns)))
+
+    def at(self, X: np.ndarray) -> Point:
+        rows, U = self.design.rows, self.design.columns(X)
+        loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
+        pull = self._pull(X)
+        return Point(X, U, P, pull, loss + 0.5 * float(np.vdot(X, pull)))
+
+    def gradient(self, point: Point) -> np.ndarray:
+        rows = self.design.rows
+        residual = self.loss.residual(point.P, rows.labels) * rows.weight[:, None]
+        return self._owned(self.design.adjoint(residual) + point.pull)
+
+    def with_penalty(self, X: np.ndarray, loss: float, slope: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its gradient where the loss of the rows and its derivative by X are known."""
+        pull = self._pull(X)
+        return loss + 0.5 * float(np.vdot(X, pull)), self._owned(slope + pull)
+
+    def gradient_of_rows(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """An unbiased estimate of the gradient from some rows drawn at random."""
+        rows, phi, share = self.design.rows, self.design.some(index), len(index) / self.n_rows
+        _, P = self.loss.evaluate(phi @ X, rows.labels[index], rows.weight[index])
+        residual = self.loss.residual(P, rows.labels[index]) * rows.weight[index, None]
+        return self._owned(phi.T @ residual / share + self._pull(X))
+
+    def hessian_product(self, point: Point, V: np.ndarray) -> np.ndarray:
+        """The Hessian at the point applied to V, by one sweep."""
+        product, weight = self._pull(V), self.design.rows.weight[:, None]
+        for where, phi in self.design.blocks():
+            product += phi.T @ (self.loss.bend(point.P[where], phi @ V) * weight[where])
+        return self._owned(product)
+
+    def turned_product(self, point: Point, factor: Preconditioner, V: np.ndarray) -> np.ndarray:
+        """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ: the direction of a step needs no more."""
+        if factor.psi is None:
+            return factor.half_transposed(self.hessian_product(point, factor.half(V)))
+        product, low = V.copy(), V.astype(factor.psi.dtype)
+        weight, taken = self.design.rows.weight[:, None], factor.weight[:, None]
+        for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
+            psi = factor.psi[where]
+            U = psi @ low
+            bent = self.loss.bend(point.P[where], U) * weight[where] - taken[where] * U
+            product += psi.T @ bent.astype(psi.dtype, copy=False)
+        return product
+
+    def preconditioner(self, point: Point, weight: np.ndarray | None = None) -> Preconditioner:
+        """Least-squares factors with the mean curvature of some rows, or given weights, as their weights."""
+        if weight is None:
+            weight = np.maximum(self.loss.mean_curvature(point.P), 1e-8) * self.design.rows.weight * self._thinned
+        H = self.design.gram(weight)
+        if self.own is not None:
+            blocks = [np.ix_(own, own) for own in self.own]
+            factors = [factor(H[block], self.gram[block], self.rho) for block in blocks]
+            return Preconditioner(factors, self.own, weight, self.design)
+        return Preconditioner([factor(H, self.gram, self.rho)], None, weight, self.design)
+
+    def newton_factor(self, point: Point) -> Preconditioner:
+        """The factor with the curvature of every row: where there is one column, that of the Hessian (2001 Eq. 5)."""
+        return self.preconditioner(point, self.loss.mean_curvature(point.P) * self.design.rows.weight)
+
+    @cached_property
+    def _thinned(self) -> np.ndarray:
+        """Factors of the rows' weights when every so-manyth row stands for all: some rows to the centre are enough."""
+        every = max(1, self.n_rows // (ROWS_TO_THE_CENTER * self.design.n_columns))
+        return np.where(np.arange(self.n_rows) % every == 0, float(every), 0.0)
+
+    def ray(self, point: Point, direction: np.ndarray):
+        """A function of t: the point X + tD with the slope and the bend of the objective there."""
+        rows, turned, pull = self.design.rows, self.design.columns(direction), self._pull(direction)
+        cross, square = float(np.vdot(direction, point.pull)), float(np.vdot(direction, pull))
+        base = 0.5 * float(np.vdot(point.X, point.pull))
+
+        def at(t: float):
+            U = point.U + t * turned
+            loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
+            value = loss + base + t * cross + 0.5 * t * t * square
+            slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), turned))
+            bend = float(rows.weight @ np.einsum("ij,ij->i", self.loss.bend(P, turned), turned))
+            moved = Point(point.X + t * direction, U, P, point.pull + t * pull, value)
+            return moved, slope + cross + t * square, bend + square
+
+        return at
+
+    def _pull(self, X: np.ndarray) -> np.ndarray:
+        return self.rho * (self.gram @ X)
+
+    def _owned(self, G: np.ndarray) -> np.ndarray:
+        return G if self.own is None else G * self._free
+
+    @cached_property
+    def _free(self) -> np.ndarray:
+        """Which coefficients (b + 1, k) exist."""
+        free = np.full((self.design.n_columns, self.loss.n_columns), self.own is None)
+        for column, own in enumerate(self.own or ()):
+            free[own, column] = True
+        return free
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Rows and basis of a kernel logistic regression: everything but the ridge."""
+
+    rows: Rows
+    basis: Basis
+    solver: str = "newton"
+    tol: float = 1e-4
+    max_iter: int = 100
+    seed: int = 0
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
+        """The solution for every ridge λ in the order given, each from where the one before stopped."""
+        point = start
+        for ridge in ridges:
+            objective = self.objective(ridge)
+            found = self.solve(objective, point)._replace(factor=None)  # its matrices are large
+            point = found.point
+            if not found.converged:
+                warn_not_converged(f"max_iter={self.max_iter} steps of solver={self.solver!r}", ridge)
+            held_out = self._held_out(objective, point, loo_rows) if loo else None
+            X = self.loss.scores(point.X)
+            yield Solution(ridge, held_out, partial(np.copy, X[:-1]), X[-1], found.n_iter)
+
+    @property
+    def has_cheap_loo(self) -> bool:
+        """Whether leave-one-out costs no more than a fit or so: always for two classes and for tags.
+
+        Where centres belong to classes it does: a row takes its own centre along, so that only refits will do.
+        """
+        if self.basis.owner is not None:
+            return False
+        n, b, c = float(len(self.rows)), self.basis.n_centers, self.rows.n_classes
+        return self.rows.is_multilabel or c == 2 or c * (2 * n * b * b + 3 * n * n * b + n**3) <= LOO_FLOPS
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
+        """Solutions without some rows, and the scores of these."""
+        rest = replace(self, rows=self.rows.without(inside))
+        if self.basis.owner is not None:  # the centres of the rows that are held out go with them
+            rest, start = replace(rest, basis=with_own_rows(rest.rows, self.basis)), None
+        if not rest.basis.n_centers:
+            yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
+            return
+        for solution in rest.path(ridges, loo=False, start=start):
+            scores = rest.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
+            yield solution._replace(held_out=scores)
+
+    def _constant_scores(self, n: int) -> np.ndarray:
+        """Scores of n rows by the shares of the classes or tags alone: the model without any centre."""
+        prior = positive_prior(self.rows)
+        return np.tile(np.log(prior / (1.0 - prior) if self.rows.is_multilabel else prior), (n, 1))
+
+    def on(self, device) -> Likelihood:
+        """Rows in memory stay here: only passes over more rows than a sample are worth a device."""
+        return self
+
+    def forget(self) -> None:
+        """Let go of the features and the kernel matrix."""
+        for name in ("_design", "_gram"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def loss(self) -> Multinomial | Tags:
+        if self.rows.is_multilabel:
+            return Tags(self.rows.n_classes)
+        return Multinomial(self.rows.n_classes, contrast=self.basis.owner is None)
+
+    @cached_property
+    def _design(self) -> Design:
+        return Design(self.rows, self.basis)
+
+    @cached_property
+    def _gram(self) -> np.ndarray:
+        """K of the centres, bordered by zeros for the constant."""
+        b = self.basis.n_centers
+        gram = np.zeros((b + 1, b + 1))
+        gram[:b, :b] = self.basis.gram()
+        return gram
+
+    def _held_out(self, objective: Objective, point: Point, rows) -> np.ndarray:
+        """Scores of all rows or of some by models without them."""
+        if self.has_cheap_loo:
+            return leave_one_out(objective, point, np.arange(len(self.rows)) if rows is None else rows)
+        ridge, out = objective.rho / self.rows.total_weight, np.empty((len(self.rows), self.rows.n_classes))
+        fold = stratified_folds(self.rows, FOLDS, self.seed)
+        for inside in (np.flatnonzero(fold == number) for number in range(FOLDS)):
+            (found,) = self.hold_out(inside, [ridge], start=point)
+            out[inside] = found.held_out
+        return out if rows is None else out[rows]
+
+    def objective(self, ridge: float) -> Objective:
+        """What is minimised at one ridge λ."""
+        owner, k, own = self.basis.owner, self.loss.n_columns, None
+        if owner is not None:
+            own = [np.append(np.flatnonzero(owner == y), len(owner)) for y in range(k)]
+        return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own)
+
+    def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
+        """Where the objective is smallest, from the least-squares solution if no start is given."""
+        start = self._least_squares(objective) if start is None else objective.at(start.X)
+        options = {"seed": self.seed} if self.solver == "sgd" else {}
+        return SOLVERS[self.solver](objective, start, self.tol, self.max_iter, **options)
+
+    def _least_squares(self, objective: Objective) -> Point:
+        """Where solvers start: LSPC's direction, as far along as the likelihood rises.
+
+        At zero all rows have the same curvature, and one step is a least-squares fit of the centred targets.
+        """
+        zero = objective.zero()
+        gradient = objective.gradient(zero)
+        direction = -objective.preconditioner(zero).solve(gradient)
+        return search_ray(objective, zero, direction, -float(np.vdot(gradient, direction)))
+
+
+def _in_double(X):
+    """Rows or centres in float64: features that are rounded otherwise than K, which does not see the difference, are
+    fitted where they should not be, and leave-one-out believes it."""
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+
+
+def warn_not_converged(steps: str, ridge: float) -> None:
+    warnings.warn(
+        f"Kernel logistic regression did not converge in {steps} at ridge={ridge:.3g}; raise max_iter, tol or the "
+        "ridge, or use solver='newton'.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,150 @@
+"""Tags that are missing in some rows: one problem for each group of tags, on the rows that have them, in one basis.
+
+Tags that the same rows have share all work. The coefficients of all groups stand side by side, the tags' first and then
+one constant a group, so that together they are a model like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..basis.basis import Basis
+from ..data.rows import Rows
+from .base import Problem, Solution
+from .least_squares import LeastSquares
+from .own_centers import own_centers, with_own_rows
+
+#: Up to so many groups have their matrices kept.
+KEPT_GROUPS = 4
+
+
+class Part(NamedTuple):
+    """A group of tags: its columns among all targets, the rows that have it, the problem of these, and its centres."""
+
+    columns: np.ndarray
+    where: np.ndarray
+    problem: Any
+    centers: np.ndarray
+
+
+def parts_of(rows: Rows, pose: Callable[[Rows, np.ndarray, np.ndarray], tuple[Any, np.ndarray]]) -> Iterator[Part]:
+    """The parts of all groups; ``pose(rows, tags, where)`` makes the problem and says which centres it has.
+
+    In a sample of the rows a tag may have none left: then it has no part, and no coefficients.
+    """
+    for number in range(rows.n_groups):
+        tags, where, own = rows.of_group(number)
+        if len(where):
+            yield Part(np.append(tags, rows.n_classes + number), where, *pose(own, tags, where))
+
+
+def least_squares(rows: Rows, basis: Basis, *args, **kwargs) -> Problem:
+    """The least-squares problem of rows and a basis, whether tags are missing or not."""
+    if rows.group is None:
+        return LeastSquares(rows, basis, *args, **kwargs)
+    return TagsLeastSquares(rows, basis, LeastSquares(rows, basis, *args, **kwargs))
+
+
+@dataclass(frozen=True)
+class TagsLeastSquares:
+    """One :class:`~kproba.problems.least_squares.LeastSquares` for each group of tags, as a Problem of its own.
+
+    ``like`` has the settings. The total ridge of a group is λ times the weight of the rows that have it.
+    """
+
+    rows: Rows
+    basis: Basis
+    like: LeastSquares
+    device: Any = None
+    has_cheap_loo = True
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    @property
+    def rows_for_ridge(self) -> int | None:
+        return self.like.rows_for_ridge if self.device is None else None
+
+    def on(self, device) -> TagsLeastSquares:
+        """The same with the parts on a device."""
+        return replace(self, device=device)
+
+    def forget(self) -> None:
+        """Let go of the parts and their matrices."""
+        self.__dict__.pop("_kept", None)
+
+    @cached_property
+    def _kept(self) -> list[Part]:
+        return list(parts_of(self.rows, self._pose))
+
+    def _parts(self) -> Iterable[Part]:
+        """All parts: a few are kept from one ridge to the next, of many only one has its matrices at a time."""
+        return self._kept if self.rows.n_groups <= KEPT_GROUPS else parts_of(self.rows, self._pose)
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge; rows without a tag have the model's own score for it."""
+        judged = np.arange(len(self.rows)) if loo_rows is None else loo_rows
+        coefs, held_out, known = self._solve(ridges, judged if loo else judged[:0])
+        for ridge, coef, scores in zip(ridges, coefs, held_out):
+            if loo and not known.all():
+                scores = np.where(known, scores, self.basis.scores(self.rows.X[judged], coef))
+            yield Solution(ridge, scores if loo else None, partial(np.copy, coef))
+
+    def _solve(self, ridges: Sequence[float], judged: np.ndarray):
+        """Coefficients and leave-one-out scores of all parts for every ridge, and which scores there are."""
+        shape, place = (self.basis.n_centers, self.like.n_scores), np.full(len(self.rows), -1)
+        place[judged] = np.arange(len(judged))
+        coefs, held_out = ([np.zeros(size) for _ in ridges] for size in (shape, (len(judged), shape[1])))
+        known = np.zeros((len(judged), shape[1]), dtype=bool)
+        for part in self._parts():
+            columns = part.columns
+            if self.like.clip_parameters:  # a constant for each tag
+                columns = np.append(columns[:-1], self.rows.n_classes + columns[:-1])
+            own = np.flatnonzero(place[part.where] >= 0)
+            cells = np.ix_(place[part.where[own]], columns)
+            known[cells] = True
+            for coef, scores, found in zip(coefs, held_out, part.problem.path(ridges, len(own) > 0, own)):
+                coef[np.ix_(part.centers, columns)] = found.coef()
+                if len(own):
+                    scores[cells] = found.held_out
+        return coefs, held_out, known
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these for all tags."""
+        rest = self.rows.without(inside)
+        basis = replace(self.basis, row_center=None)  # some centres are rows that are held out
+        if basis.owner is not None:
+            basis = with_own_rows(rest, basis)
+        without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
+        for solution in without.path(ridges, loo=False):
+            yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))
+
+    def _pose(self, rows: Rows, tags: np.ndarray, where: np.ndarray) -> tuple[LeastSquares, np.ndarray]:
+        """The problem of one group. Under the RKHS penalty, centres that are none of its rows would get no weight."""
+        basis, own = self.basis, None
+        centers = np.arange(basis.n_centers)
+        if self.like.is_dual:
+            centers, row_center = np.unique(basis.row_center[where], return_inverse=True)
+            basis = replace(basis, centers=basis.centers[centers], row_center=row_center.ravel())
+        else:
+            owner = None
+            if basis.owner is not None:  # a row takes along its centres of tags in other groups too
+                owner, own = _renumbered(basis.owner, tags), self._own_centers[where]
+            basis = replace(basis, owner=owner, row_center=None)
+        return replace(self.like, rows=rows, basis=basis, own=own).on(self.device), centers
+
+    @cached_property
+    def _own_centers(self) -> np.ndarray:
+        return own_centers(self.rows, self.basis)
+
+
+def _renumbered(owner: np.ndarray, tags: np.ndarray) -> np.ndarray:
+    """The owners of centres as numbers among some tags; −1 for other tags."""
+    own = owner[:, None] == tags
+    return np.where(own.any(axis=1), own.argmax(axis=1), -1)

@@ -1,0 +1,140 @@
+"""Kernel logistic regression on more rows than memory holds: a sample gives the Hessian, passes the exact gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Device
+from ..basis.basis import Basis
+from ..basis.device_basis import placed
+from ..data.all_rows import AllRows
+from ..data.encoding import Encoding
+from ..data.rows import Rows
+from ..data.sweep import Statistic
+from ..solvers.newton import Optimum
+from ..solvers.subsampled_newton import Place, subsampled_newton
+from .base import Solution
+from .likelihood import Likelihood, Objective, warn_not_converged
+from .losses import Multinomial, Tags
+
+
+@dataclass
+class Slope:
+    """Σ w·loss of some rows, and its derivative (b + 1, k) by the coefficients."""
+
+    loss: float
+    gradient: np.ndarray
+
+    def __add__(self, other: Slope) -> Slope:
+        return Slope(self.loss + other.loss, self.gradient + other.gradient)
+
+
+@dataclass(frozen=True)
+class SlopeOf(Statistic):
+    """The statistic Σ w·loss and ΦᵀR of rows as they come from a source, at coefficients X (2001 Eqs 4 and 9)."""
+
+    basis: Basis
+    encoding: Encoding
+    loss: Multinomial | Tags
+    X: np.ndarray
+
+    @property
+    def device(self):
+        return self.basis.device
+
+    @property
+    def identity(self):
+        return "slope", self.basis.kernel, self.basis.centers, self.encoding, self.loss, self.X
+
+    def on_one_thread(self) -> SlopeOf:
+        return replace(self, basis=replace(self.basis, workers=1))
+
+    def zero(self) -> Slope:
+        return Slope(0.0, np.zeros_like(self.X))
+
+    def add(self, total: Slope, chunk: Any) -> Slope:
+        basis, chunk = self.basis, chunk._replace(X=self.basis.sent(chunk.X))
+        for part in self.encoding.parts(chunk, 8 * basis.n_centers, basis.block_bytes):
+            phi = basis(part.X)
+            loss, P = self.loss.evaluate(basis.apply(phi, self.X[:-1]) + self.X[-1], part.codes, part.weight)
+            residual = self.loss.residual(P, part.codes) * part.weight[:, None]
+            total.loss += loss
+            total.gradient[:-1] += basis.adjoint(phi, residual)
+            total.gradient[-1] += residual.sum(axis=0)
+        return total
+
+
+@dataclass(frozen=True)
+class StreamedObjective:
+    """The objective of all rows, in the units of a sample that has the given share of their weight.
+
+    The sample's objective Σ w·loss + ρ/2·tr(XᵀKX) approximates it, with ρ = nλ for the sample's n and the same λ.
+    """
+
+    sample: Objective
+    share: float
+    basis: Basis
+    encoding: Encoding
+    everything: AllRows
+
+    def at(self, X: np.ndarray) -> Place:
+        """The objective and its gradient, by one pass."""
+        slope = self.everything.sum(SlopeOf(self.basis, self.encoding, self.sample.loss, X), "gradient")
+        return Place(X, *self.sample.with_penalty(X, self.share * slope.loss, self.share * slope.gradient))
+
+
+@dataclass(frozen=True)
+class StreamedLikelihood:
+    """A kernel logistic regression of which a sample is in memory: everything but the ridge.
+
+    A solution costs several passes over all rows, so nothing is held out here: ridges are compared on the sample.
+    """
+
+    sample: Likelihood
+    everything: AllRows
+    encoding: Encoding
+    device: Device | None = None
+    has_cheap_loo = False
+
+    @property
+    def rows(self) -> Rows:
+        return self.sample.rows
+
+    @property
+    def basis(self) -> Basis:
+        return self.sample.basis
+
+    @property
+    def total_weight(self) -> float:
+        return self.everything.total_weight
+
+    def path(self, ridges: Sequence[float], loo: bool = False, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge λ, from the optimum of the sample at the same λ."""
+        for ridge in ridges:
+            found = self._solve(self.sample.objective(ridge))
+            if not found.converged:
+                warn_not_converged(f"max_iter={self.sample.max_iter} passes over all rows", ridge)
+            X = self.sample.loss.scores(found.point.X)
+            yield Solution(ridge, None, partial(np.copy, X[:-1]), X[-1], found.n_iter)
+
+    def _solve(self, few: Objective) -> Optimum:
+        share = self.sample.total_weight / self.total_weight
+        whole = StreamedObjective(few, share, placed(self.basis, self.device), self.encoding, self.everything)
+        return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions of the sample without some of its rows, with the scores of these."""
+        return self.sample.hold_out(inside, ridges)
+
+    def forget(self) -> None:
+        """Let go of the features and the kernel matrix."""
+        self.sample.forget()
+
+    def on(self, device: Device | None) -> StreamedLikelihood:
+        """Passes over all rows on a device; the sample stays here."""
+        return replace(self, device=device)

@@ -1,0 +1,205 @@
+"""Rows, a basis and a solver: the surface loss of the rows at its maximum, and the scores of rows held out.
+
+Every solver starts from the moments; held-out scores are exact leave-one-out where the box plays no part, and come
+from folds otherwise, whose moments are taken away from those of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from ..basis.basis import Basis
+from ..basis.moments import Moments
+from ..data.folds import stratified_folds
+from ..data.rows import Rows
+from ..progress import Progress
+from ..solvers import box_qp
+from ..solvers.surface_loss import Certificate, SurfaceLoss
+from .base import Solution
+from .least_squares import leave_one_out
+from .missing_tags import Part, parts_of
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to maximise: exactly, or by an approach with so many steps and starts, and where to show progress.
+
+    An approach takes a loss and these settings; it gives coefficients, the steps it took, and the best values so far.
+    """
+
+    approach: Callable[[SurfaceLoss, Settings], tuple[np.ndarray, int, list[float]]] | None = None
+    max_iter: int = 100_000
+    restarts: int = 5
+    seed: int = 0
+    progress: Progress | None = None
+
+
+class Maximum(NamedTuple):
+    """Coefficients (r + 1, k), whether they are inside the box, their certificate, and how the solver came there.
+
+    ``optimum`` is the largest value there is, and ``history`` the best value at every hundredth of the steps.
+    """
+
+    coef: np.ndarray
+    is_free: bool
+    certificate: Certificate
+    optimum: float
+    n_iter: int
+    history: np.ndarray
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The problem of rows and a basis, as a :class:`~kproba.problems.base.Problem` whose only ridge is none.
+
+    ``given`` moments are those of more rows, of which the rows here are a sample.
+    """
+
+    rows: Rows
+    basis: Basis
+    settings: Settings = Settings()
+    folds: int = 5
+    only_folds: bool = False
+    given: Moments | None = None
+    has_cheap_loo = True
+
+    @property
+    def total_weight(self) -> float:
+        return self.moments.n
+
+    def path(self, ridges: Sequence[float] = (0.0,), loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The one solution; with ``loo`` it carries the scores of all rows, or of those in ``loo_rows``."""
+        found = self.maximum
+        held_out = self.held_out if loo else None
+        held_out = held_out if held_out is None or loo_rows is None else held_out[loo_rows]
+        yield Solution(0.0, held_out, lambda: found.coef[:-1], found.coef[-1], found.n_iter)
+
+    @cached_property
+    def moments(self) -> Moments:
+        return self.basis.moments(self.rows) if self.given is None else self.given
+
+    @cached_property
+    def maximum(self) -> Maximum:
+        if self.rows.group is None:
+            return maximise(self.losses(self.moments), self.settings, self.rows.is_multilabel)
+        found, coef = [], np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
+        for part in self._parts:
+            found.append(part.problem.maximum)
+            coef[:, part.columns] = found[-1].coef
+        return together(found, coef)
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        """Where tags are missing: a problem for each group of them, on the rows that have it."""
+        every = np.arange(self.basis.n_centers)
+        return list(parts_of(self.rows, lambda rows, *_: (replace(self, rows=rows), every)))
+
+    @cached_property
+    def held_out(self) -> np.ndarray:
+        """Scores (n, k) of all rows by models without them; where a tag is missing, by the model itself."""
+        if self.rows.group is not None:
+            scores = self._scores(self.rows.X, self.maximum.coef).astype(np.float64, copy=False)
+            for part in self._parts:
+                scores[np.ix_(part.where, part.columns)] = part.problem.held_out
+            return scores
+        if self.maximum.is_free and not self.only_folds:
+            return self._leave_one_out()
+        return self._by_folds()
+
+    def _by_folds(self) -> np.ndarray:
+        """Scores by folds. A row with a copy for every fold has one held out in each: its score is their mean.
+
+        Otherwise a table of few distinct rows would have each of them judged by models that have never seen it.
+        """
+        fold = stratified_folds(self.rows, self.folds, self.settings.seed)
+        mass = self.rows.weight if self.rows.mass is None else self.rows.mass
+        everywhere = mass >= self.folds * self.rows.unit
+        share = np.where(everywhere, 1.0 / self.folds, 1.0)
+        out = np.zeros((len(self.rows), self.rows.n_targets))
+        for number in range(self.folds):
+            inside = np.flatnonzero((fold == number) | everywhere)
+            coef = self._without(inside, share[inside])
+            out[inside] += share[inside, None] * self._scores(self.rows.X[inside], coef)
+        return out
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
+        """The solution without some rows, with the scores of these."""
+        coef = self._without(inside, 1.0)
+        yield Solution(0.0, self._scores(self.rows.X[inside], coef), lambda: coef[:-1], coef[-1])
+
+    def _without(self, inside: np.ndarray, share) -> np.ndarray:
+        """Coefficients by the moments of all rows minus those of a share of some."""
+        apart = self.rows.take(inside)
+        weight = apart.weight if self.given is None or apart.mass is None else apart.mass
+        rest = self.moments - self.basis.moments(replace(apart, weight=share * weight))
+        if rest.n <= 0.0:  # nothing is left: scores of zero, which links take for the prior
+            return np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
+        return maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
+
+    def forget(self) -> None:
+        """Nothing here is large: r is a hundred or so."""
+
+    def on(self, device) -> Surface:
+        """Only sums over many rows are worth a device, and those are given."""
+        return self
+
+    def losses(self, moments: Moments) -> list[SurfaceLoss]:
+        """One loss of all classes, or one a tag."""
+        if not self.rows.is_multilabel:
+            return [SurfaceLoss.of(moments)]
+        return [SurfaceLoss.of(moments.of_tag(tag)) for tag in range(self.rows.n_classes)]
+
+    def _scores(self, X, coef: np.ndarray) -> np.ndarray:
+        return self.basis.scores(X, coef[:-1]) + coef[-1]
+
+    def _leave_one_out(self) -> np.ndarray:
+        """Exact, as in LSPC: without the box this is least squares with a constant column and no ridge."""
+        rows, H = self.rows, self.losses(self.moments)[0].H * self.moments.n
+        lower = linalg.cholesky(H, lower=True)
+        scores = np.empty((len(rows), rows.n_targets))
+        for batch in self.basis.batches(rows, copies=3):
+            phi = self.basis(batch.X)
+            phi = np.hstack([phi, np.ones((len(phi), 1), phi.dtype)])
+            half = linalg.solve_triangular(lower, phi.T.astype(np.float64), lower=True, overwrite_b=True)
+            leverage = np.einsum("ij,ij->j", half, half)[:, None]
+            fitted = phi @ self.maximum.coef.astype(phi.dtype)
+            scores[batch.where] = leave_one_out(fitted, leverage, batch.targets, rows.unit[batch.where])
+        return scores
+
+
+def maximise(losses: list[SurfaceLoss], settings: Settings, of_tags: bool = False) -> Maximum:
+    """The maximum of one loss over all classes, or of one a tag."""
+    found = [_maximise_one(loss, settings) for loss in losses]
+    if not of_tags:
+        return found[0]
+    # PerTag wants tags, then the constant
+    return together(found, np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total]))
+
+
+def together(found: Sequence[Maximum], coef: np.ndarray) -> Maximum:
+    """Several maxima as one, with the coefficients of all."""
+    each = [f.certificate for f in found]
+    certificate = Certificate(
+        objective=sum(one.objective for one in each),
+        duality_gap=sum(one.duality_gap for one in each),
+        kkt_residual=max(one.kkt_residual for one in each),
+        n_active=sum(one.n_active for one in each),
+    )
+    optimum, n_iter = sum(f.optimum for f in found), max(f.n_iter for f in found)
+    history = np.array([certificate.objective])  # tags are maximised one after the other: they have none in common
+    return Maximum(coef, all(f.is_free for f in found), certificate, optimum, n_iter, history)
+
+
+def _maximise_one(loss: SurfaceLoss, settings: Settings) -> Maximum:
+    A, is_free, n_iter = box_qp.maximise(loss)
+    best = loss.certificate(A)
+    if settings.approach is None:
+        return Maximum(A, is_free, best, best.objective, n_iter, np.array([best.objective]))
+    A, n_iter, history = settings.approach(loss, settings)
+    return Maximum(A, False, loss.certificate(A), best.objective, n_iter, np.array(history))

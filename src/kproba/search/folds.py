@@ -1,0 +1,40 @@
+"""Cross-validation of problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.rows import Rows
+from ..kernels import Kernel
+from ..problems.base import Problem, Solution
+
+
+@dataclass(frozen=True)
+class PosedAnew:
+    """Holds rows out by posing the problem of the other rows from scratch."""
+
+    pose: Callable[[Rows, Kernel], Problem]
+    rows: Rows
+    kernel: Kernel
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without some rows, with the scores of these."""
+        problem = self.pose(self.rows.without(inside), self.kernel)
+        for solution in problem.path(ridges, loo=False):
+            scores = problem.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
+            yield solution._replace(held_out=scores)
+
+
+def cross_validate(problem: Problem | PosedAnew, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+    """Held-out scores (n, k) of every ridge, each fold by the solution without it; ``fold`` numbers every row's."""
+    held_out: list[np.ndarray] = []
+    for number in np.unique(fold):
+        inside = np.flatnonzero(fold == number)
+        found = [solution.held_out for solution in problem.hold_out(inside, ridges)]
+        held_out = held_out or [np.empty((len(fold), scores.shape[1])) for scores in found]
+        for whole, scores in zip(held_out, found):
+            whole[inside] = scores
+    return held_out

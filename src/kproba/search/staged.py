@@ -1,0 +1,238 @@
+"""The search for kernel, width, ridge and column relevance.
+
+With leave-one-out, every candidate (kernel, width) yields the losses of all its ridges at once. Where nothing
+is given, candidates are screened on few rows, the best are compared on more, and the winner alone meets them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.folds import stratified_folds
+from ..data.rows import Rows
+from ..data.sampling import sample_rows, subsample, with_copies
+from ..data.scaling import Scaling, relevance_weights
+from ..kernels import Kernel, Radial
+from ..problems.base import Problem, Solution
+from ..progress import Progress
+from ..threads import map_independent
+from .candidates import Candidate
+from .folds import PosedAnew, cross_validate
+from .record import SearchRecord
+from .widths import median_width
+
+#: Centres with which candidates are screened, and with which the best of them are compared. The rows are as many
+#: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
+SCREEN_CENTERS, REFINE_CENTERS = 400, 800
+#: No more rows than this are screened; then the centres to the row may be more than in the whole problem.
+SCREEN_ROWS, FEWEST_CENTERS = 4000, 200
+#: With fewer centres than rows every ridge costs a factor of its own: then screening takes fewer centres, refining no
+#: more than screening, and only five ridges around the one that was best are looked at.
+FEWER_CENTERS = 300
+NEAR = tuple(10.0**e for e in (-1.0, -0.5, 0.0, 0.5, 1.0))
+#: Problems of at most this many numbers in Φ are compared side by side, larger ones one at a time on all cores.
+SMALL = 1_500_000
+#: Candidates that survive the screening.
+SURVIVORS = 3
+#: The widths around the winner that are tried once more.
+NEIGHBOURS = (0.7, 1.4)
+#: Losses that differ by less than this share are level.
+LEVEL = 0.01
+#: Kernels and widths are compared by no more tags than these, the ones that occur most evenly.
+SEARCH_TAGS = 128
+#: Steps of column relevance, each kept only if it lowers the leave-one-out loss noticeably.
+RELEVANCE_STEPS = 2
+#: What a step must gain, as the held-out loss summed over all rows: less is what a search finds in noise.
+RELEVANCE_GAIN = 2.0
+#: Rows at which the derivatives for the relevance are taken.
+GRADIENT_ROWS = 300
+#: The exact leave-one-out scores of this many rows choose the ridge when there are more.
+RIDGE_ROWS = 2048
+#: One part in so many judges the ridge where leave-one-out costs too much.
+HELD_OUT_PART = 5
+#: Half a decade: the first step of the ridge; a loss that falls by less than the second number is level.
+RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
+
+
+@dataclass
+class Search:
+    """What a search needs to know: how to pose a problem, how to judge it, and where to write it down.
+
+    ``pose(rows, kernel)`` makes the problem; ``judge(scores, rows)`` is the loss of held-out
+    scores; ``ridges`` are the candidates, which may be thinned out and left only if they are not the user's own
+    (``any_ridge``). ``density`` is the number of centres to the row; with ``centers_grow`` the whole problem has as
+    many to the row as a sample of it, otherwise as many in all. Where ``every_ridge_costs`` a fit, fewer are tried, and
+    a path of them ends when so many in turn as ``patience`` says were worse than the best.
+    """
+
+    pose: Callable[[Rows, Kernel], Problem]
+    judge: Callable[[np.ndarray, Rows], float]
+    ridges: Sequence[float]
+    seed: int
+    record: SearchRecord
+    progress: Progress
+    workers: int = 1
+    density: float = 1.0
+    centers_grow: bool = True
+    any_ridge: bool = True
+    every_ridge_costs: bool = False
+    patience: int | None = None
+
+    @property
+    def _is_costly(self) -> bool:
+        """Whether every ridge costs a factor or a fit, and may be left out."""
+        return (self.density < 1.0 or self.every_ridge_costs) and self.any_ridge
+
+    def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges: Sequence[float] | None = None) -> Candidate:
+        """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
+        problem, ridges = self.pose(rows, kernel), self.ridges if ridges is None else ridges
+        losses: list[float] = []
+        best: Candidate | None = None
+        for solution in problem.path(ridges):
+            losses.append(self.judge(solution.held_out, rows))
+            tried = Candidate(losses[-1], kernel, solution, problem)
+            best = tried if best is None or tried.rank < best.rank else best
+            if self.any_ridge and self.patience and min(losses[-self.patience :]) > best.loss:
+                break
+        self.record.add(stage, kernel, ridges[: len(losses)], losses, len(rows))
+        self.progress.step(f"{stage}: {kernel.name}")
+        assert best is not None  # there is at least one ridge
+        return best.settled()
+
+    def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
+        """All kernels and widths on the same rows, best first."""
+        found = map_independent(lambda k: self.evaluate(rows, k, stage, ridges), kernels, self._workers(rows))
+        return sorted(found, key=lambda c: c.rank)
+
+    def by_folds(self, rows: Rows, kernels: Sequence[Kernel], k: int) -> Candidate:
+        """The best kernel, width and ridge by k-fold cross-validation; the winner is not solved yet."""
+        fold = stratified_folds(rows, k, self.seed)
+
+        def evaluate(kernel):
+            problem = self.pose(rows, kernel)
+            # centres that belong to classes tell the labels of their rows, so they are chosen anew without the fold
+            parts = problem if problem.basis.owner is None else PosedAnew(self.pose, rows, kernel)
+            losses = [self.judge(held_out, rows) for held_out in cross_validate(parts, fold, self.ridges)]
+            self.record.add("folds", kernel, self.ridges, losses, len(rows))
+            self.progress.step(f"folds: {kernel.name}")
+            found = (
+                Candidate(loss, kernel, Solution(ridge, None, lambda: None), problem)
+                for ridge, loss in zip(self.ridges, losses)
+            )
+            return min(found, key=lambda c: c.rank)
+
+        return min(map_independent(evaluate, kernels, self._workers(rows)), key=lambda c: c.rank)
+
+    def _workers(self, rows: Rows) -> int:
+        """Candidates side by side while they are small; one at a time, on all cores, when they are not."""
+        return self.workers if self.density * rows.n_distinct**2 <= SMALL else 1
+
+    def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
+        """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
+        size = SCREEN_CENTERS if self.density == 1.0 else FEWER_CENTERS
+        few = subsample(rows, min(SCREEN_ROWS, round(size / self.density)), self.seed)
+        found = self.grid(few, kernels, "screen", self.ridges[::3] if self._is_costly else None)
+        more = few if self.density < 1.0 else subsample(rows, REFINE_CENTERS, self.seed)
+        if len(more) > len(few):
+            found = self.grid(more, [c.kernel for c in found[:SURVIVORS]], "refine")
+        best = found[0]
+        if best.kernel.has_width:
+            best = self._pick([best, *self.around(more, best, NEIGHBOURS, "refine")])
+        if relevance and scaling is not None and may_weigh(best.kernel, more):
+            return self.weigh_columns(more, best, scaling)
+        return best, scaling
+
+    def around(self, rows: Rows, best: Candidate, factors, stage: str) -> list[Candidate]:
+        """A candidate's width multiplied by some factors."""
+        ridges = [best.solution.ridge * near for near in NEAR] if self._is_costly else None
+        return self.grid(rows, [best.kernel.with_width(best.kernel.width * f) for f in factors], stage, ridges)
+
+    def _pick(self, candidates: list[Candidate]) -> Candidate:
+        """The best; with fewer centres than rows, the narrowest of those that are level with it.
+
+        The whole problem has several times the centres of the sample, and resolves more.
+        """
+        best = min(candidates, key=lambda c: c.rank)
+        if self.density == 1.0 or not self.centers_grow:
+            return best
+        level = [c for c in candidates if c.loss <= best.loss * (1.0 + LEVEL)]
+        return min(level, key=lambda c: c.kernel.width)
+
+    def weigh_columns(self, rows: Rows, best: Candidate, scaling: Scaling) -> tuple[Candidate, Scaling]:
+        """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
+        for _ in range(RELEVANCE_STEPS):
+            at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
+            kernel: Any = best.kernel
+            sensitivity = kernel.sensitivity(at, best.problem.basis.centers, best.solution.coef())
+            weights = relevance_weights(sensitivity, rows.n_distinct)
+            weighted = rows.replace_inputs(rows.X * weights.astype(rows.X.dtype))
+            unit = median_width(best.kernel, weighted, self.seed) / median_width(best.kernel, rows, self.seed)
+            tried = self.around(weighted, best, [unit * factor for factor in (*NEIGHBOURS, 1.0)], "relevance")
+            if (best.loss - tried[0].loss) * rows.n_distinct <= RELEVANCE_GAIN:
+                break
+            best, scaling, rows = self._pick(tried), scaling.weighted(weights), weighted
+        return best, scaling
+
+    def climb(self, problem: Problem, start: float, max_steps: int = 4) -> Candidate:
+        """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably."""
+        at = self._at_ridge(problem)
+        first = best = at(start)
+        for direction in (-1, 1):
+            for step in range(1, max_steps + 1):
+                tried = at(best.solution.ridge * RIDGE_STEP ** (direction * step))
+                falls = tried.loss < best.loss * (1.0 - NOTICEABLE)
+                best = min(best, tried, key=lambda c: c.loss)
+                if not falls:
+                    break
+            if best is not first:
+                break
+        return best
+
+    def best_ridge(self, problem: Problem) -> Candidate:
+        """The best of the ridges that there are."""
+        return min(map(self._at_ridge(problem), self.ridges), key=lambda c: c.rank)
+
+    def _at_ridge(self, problem: Problem) -> Callable[[float], Candidate]:
+        """How a ridge does on all rows of a problem.
+
+        Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some. Where
+        these cost too much, a part of the rows is held out.
+        """
+        judged = None if getattr(problem, "has_all_loo", False) else judged_rows(problem.rows, self.seed)
+        apart = np.flatnonzero(stratified_folds(problem.rows, HELD_OUT_PART, self.seed) == 0)
+        judged = judged if problem.has_cheap_loo else apart
+        rows = problem.rows if judged is None else problem.rows.take(judged)
+
+        def at(ridge):
+            cheap = problem.has_cheap_loo
+            (solution,) = problem.path([ridge], loo_rows=judged) if cheap else problem.hold_out(apart, [ridge])
+            loss = self.judge(solution.held_out, rows)
+            self.record.add("ridge", problem.basis.kernel, [ridge], [loss], len(problem.rows))
+            self.progress.step("ridge")
+            return Candidate(loss, problem.basis.kernel, solution, problem)
+
+        return at
+
+
+def may_weigh(kernel: Kernel, rows: Rows) -> bool:
+    """Whether a model has derivatives by the columns of its rows."""
+    return isinstance(kernel, Radial) and not rows.is_sparse
+
+
+def telling_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:
+    """The rows with the tags whose share is nearest to one half; rare ones have little say in the mean loss."""
+    if not rows.is_multilabel or rows.n_classes <= most:
+        return rows
+    return rows.with_tags(np.sort(np.argsort(np.abs(rows.prior - 0.5), kind="stable")[:most]))
+
+
+def judged_rows(rows: Rows, seed: int) -> np.ndarray | None:
+    """Which rows judge the ridge; None for all of them. Of very many tags, each row brings as many labels."""
+    most = RIDGE_ROWS // 2 if rows.is_multilabel and rows.n_classes > SEARCH_TAGS else RIDGE_ROWS
+    if rows.n_distinct <= 2 * most:
+        return None
+    return with_copies(rows, sample_rows(rows, most, seed))

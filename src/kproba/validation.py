@@ -1,0 +1,143 @@
+"""Checks of arguments, each with an error that names the argument, what was found and what to do."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .data.sources import all_finite
+from .links import NAMES as LINKS
+from .messages import did_you_mean
+
+#: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
+LARGEST, SMALLEST = 1e150, 1e-150
+
+
+#: Times the weight of all rows, a larger ridge may be no number.
+LARGEST_RIDGE = 1e100
+
+
+#: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
+ASYMMETRY = 1e-5
+
+
+def check_choice(name: str, value, known) -> None:
+    """Refuse a value that is not among the known ones, and list them."""
+    if not any(value is k or (isinstance(value, str) and value == k) for k in known):
+        hint = did_you_mean(value, known)
+        raise ValueError(f"{name}={value!r} is not known{hint}; use one of {', '.join(map(repr, known))}.")
+
+
+def check_fraction(name: str, value) -> None:
+    """Refuse what is not a number strictly between 0 and 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, both excluded.")
+
+
+def check_count(name: str, value) -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+
+
+def check_positive(name: str, value, words, largest: float = np.inf) -> None:
+    """A positive number of at most ``largest``, a non-empty sequence of them, or one of the words."""
+    allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
+    if isinstance(value, str):
+        if value not in words:
+            raise ValueError(f"{name}={value!r} is not known{did_you_mean(value, words)}; {allowed}")
+        return
+    try:
+        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
+    if (
+        numbers.ndim > 1
+        or not numbers.size
+        or isinstance(value, bool)
+        or not (np.isfinite(numbers) & (numbers > 0)).all()
+    ):
+        raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
+    if numbers.max() > largest:
+        raise ValueError(f"{name}={value!r} is more than {largest:g}, beyond which products overflow; {allowed}")
+
+
+def check_tensor(X, estimator):
+    """Refuse a tensor that is not a matrix of finite numbers with the columns of the model."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X has {len(X.shape)} dimension(s); it must be a matrix of rows.")
+    check_columns(X.shape[1], estimator)
+    if not all_finite(X):
+        raise ValueError("Input X contains NaN or infinity; drop or fill such rows first.")
+    return X
+
+
+def check_columns(n_features: int, estimator, what: str = "features") -> None:
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} {what}, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            f"{what} as input."
+        )
+
+
+def check_square(X: np.ndarray) -> None:
+    """Refuse what is no kernel matrix of the training rows."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
+        )
+    tolerance = ASYMMETRY * float(np.abs(X).max(initial=0.0))
+    for i in range(len(X)):
+        j = int(np.argmax(np.abs(X[i] - X[:, i])))
+        if abs(X[i, j] - X[j, i]) > tolerance:
+            raise ValueError(
+                f"kernel='precomputed': X is not symmetric: X[{i}, {j}] = {X[i, j]:.6g}, X[{j}, {i}] = {X[j, i]:.6g}. "
+                "A kernel matrix has k(x, z) = k(z, x); use (X + X.T)/2 if that is what you mean."
+            )
+
+
+def check_lengths(X, labels) -> None:
+    if len(labels) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows but y has {len(labels)}: inconsistent numbers of samples.")
+
+
+def check_given_centers(centers, d: int, precomputed: bool) -> None:
+    """Refuse points that are no centres for rows of d columns."""
+    if not sparse.issparse(centers) and np.asarray(centers).dtype.kind not in "fiub":
+        raise TypeError("centers: given points must be numbers, one row for every centre.")
+    if precomputed:
+        index = np.asarray(centers)
+        if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
+            raise ValueError(f"centers: with kernel='precomputed' give column numbers below {d}, got {centers!r}.")
+        return
+    shape = np.shape(centers)
+    if len(shape) != 2 or shape[1] != d or not shape[0]:
+        raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
+    values = centers.data if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("centers contains NaN or infinity; every coordinate must be a finite number.")
+
+
+def check_magnitude(name: str, values: Any, smallest: float = 0.0) -> None:
+    """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
+        )
+    if 0.0 < largest < smallest:
+        raise ValueError(
+            f"{name} has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale {name}."
+        )
+
+
+def check_folds(folds) -> None:
+    if not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2:
+        raise ValueError(f"folds={folds!r}: cross-validation needs a whole number of at least 2 folds.")
+
+
+def check_link(link) -> None:
+    check_choice("link", link, LINKS)
