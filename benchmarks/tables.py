@@ -1,6 +1,6 @@
-"""Write the tables of README.md and docs/benchmarks.md anew from the results; with --check only compare.
+"""Generate the tables in the README and the docs from the results; with --check, only compare.
 
-A table stands between ``<!-- table: NAME -->`` and ``<!-- /table -->``.
+A table is between ``<!-- table: NAME -->`` and ``<!-- /table -->``.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table; all columns but the first are numbers, set to the right."""
+    """A Markdown table; all columns but the first are numbers, aligned to the right."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def footer(payload: dict) -> str:
-    """Where the numbers come from, in one line."""
+    """One line that says where the numbers come from."""
     s = payload["stamp"]
-    names = ("numpy", "scipy", "scikit-learn", "kproba")  # experiments stamp these without a dictionary
+    names = ("numpy", "scipy", "scikit-learn", "kproba")  # experiments store these without a dictionary
     libraries = s.get("libraries") or {name: s[name] for name in names}
     versions = ", ".join(f"{name} {version}" for name, version in libraries.items() if name != "pandas")
     memory = f", {s['memory_gib']} GiB" if "memory_gib" in s else ""
@@ -53,7 +53,7 @@ def footer(payload: dict) -> str:
 
 
 def quality(payload: dict) -> str:
-    """One row a set with the log-loss of every method, the best of the ranked ones in bold."""
+    """One row per dataset with the log-loss of every method, the best of the ranked ones in bold."""
     keys = rivals.EVERYONE
     by_rival = {key: means_table(payload["cells"], payload["sets"], [key], "log_loss") for key in keys}
     rows = []
@@ -74,8 +74,8 @@ def quality_summary(summary: dict, keys) -> list[list[str]]:
     wins = {"kproba": f"{summary['below_svc']} of {summary['sets']}"}
     return [
         ["**mean rank**", *(f"{ranks[key]:.2f}" if key in ranks else "" for key in keys)],
-        ["**sets below the tuned SVC**", *(wins.get(key, "") for key in keys)],
-        ["**median fit, s**", *(_seconds(seconds[key]) if key in seconds else "" for key in keys)],
+        ["**datasets with lower log-loss than the tuned SVC**", *(wins.get(key, "") for key in keys)],
+        ["**median fit time, s**", *(_seconds(seconds[key]) if key in seconds else "" for key in keys)],
     ]
 
 
@@ -93,7 +93,7 @@ def letter(payload: dict) -> str:
         numbers = [f"{cell['log_loss']:.3f}", f"{cell['error']:.4f}", f"{cell['calibration_error']:.4f}"]
         share = f"{payload['time_ratios'][key]:.2f}"
         rows.append([names.get(key, key), *numbers, _seconds(cell["fit_seconds"]), share])
-    return markdown(["", "log-loss", "error", "calibration error", "fit, s", "LSPC's time over it"], rows)
+    return markdown(["", "log-loss", "error", "calibration error", "fit, s", "LSPC's time / this time"], rows)
 
 
 def fit_floor(payload: dict) -> str:
@@ -102,7 +102,7 @@ def fit_floor(payload: dict) -> str:
         for name, seconds in cell["seconds"].items():
             ratio = cell["ratios"].get(name)
             rows.append([f"{dtype}, {name}", f"{seconds:.3f}", "" if ratio is None else f"{ratio:.2f}"])
-    return markdown(["fit with given width and ridge", "seconds", "over the floor"], rows)
+    return markdown(["fit with given width and ridge", "seconds", "time / floor"], rows)
 
 
 def predict_floor(payload: dict) -> str:
@@ -111,17 +111,19 @@ def predict_floor(payload: dict) -> str:
         speeds = cell["rows_per_second"]
         best = max(value for key, value in speeds.items() if key != "model")
         rows.append([name, f"{speeds['model']:,.0f}", f"{best:,.0f}", f"{cell['ratio']:.2f}"])
-    return markdown(["predict_proba", "rows a second", "bare products", "time over theirs"], rows)
+    return markdown(
+        ["predict_proba", "rows per second", "bare computation, rows per second", "time / bare computation"], rows
+    )
 
 
 def oversubscription(payload: dict) -> str:
-    """Seconds by the threads of an estimator, beside those of joblib and by itself."""
+    """Seconds by the number of threads of an estimator, within joblib and alone."""
     folds, rows, cells = payload["folds"], f"{payload['rows']:,}", payload["cells"]
     names = {
-        "loky": f"cross-validation by {folds} folds, worker processes",
+        "loky": f"cross-validation with {folds} folds, worker processes",
         "threading": "the same, worker threads",
         "fit": "one fit that chooses everything",
-        "large fit": f"one fit of {rows} rows, all given",
+        "large fit": f"one fit of {rows} rows, parameters given",
     }
     columns = list(next(iter(cells.values())))
     texts = [[text, *(f"{cells[key][column]:.2f}" for column in columns)] for key, text in names.items()]
@@ -134,15 +136,15 @@ def memory(payload: dict) -> str:
         mode, b, n = key.split("/")
         units = [f"{cell['in_b_squared_8']:.2f}", f"{cell['over_allowance']:.2f}"]
         rows.append([mode, f"{int(b):,}", f"{int(n):,}", f"{cell['extra_bytes'] / 2**20:,.0f}", *units])
-    return markdown(["fit", "centres b", "rows", "peak, MiB", "in 8b² bytes", "over the allowance"], rows)
+    return markdown(["fit", "centres b", "rows", "peak, MiB", "peak / 8b² bytes", "peak / allowance"], rows)
 
 
 def random_problems(payload: dict) -> str:
-    """One row an estimator, and what became of its problems."""
+    """One row per estimator, with the outcomes of its problems."""
     rows = [[name, *(f"{kinds[kind]:,}" for kind in kinds)] for name, kinds in payload["outcomes"].items()]
     total = [sum(kinds[kind] for kinds in payload["outcomes"].values()) for kind in ("fitted", "refused", "failed")]
     rows.append([f"**all {payload['done']:,}**", *(f"**{number:,}**" for number in total)])
-    return markdown(["", "answered", "refused with the argument named", "failed"], rows)
+    return markdown(["", "fitted", "refused, naming the argument", "failed"], rows)
 
 
 def onnx_graphs(payload: dict) -> str:
@@ -154,7 +156,7 @@ def onnx_graphs(payload: dict) -> str:
         model = f"{cell['kernel']}, {cell['centers']:,} × {cell['columns']}"
         rows.append([name, model, *(f"{each:.0e}" for each in errors), f"{cell['bytes'] / 2**20:.2f}", *times])
     header = ["", "model", "float64", "float32", "predict_proba of float32", "MiB"]
-    return markdown([*header, "1,000 rows, ms", "in Python", "one row, ms", "in Python"], rows)
+    return markdown([*header, "1,000 rows, ms", "in Python, ms", "one row, ms", "in Python, ms"], rows)
 
 
 def centers(payload: dict) -> str:
@@ -163,7 +165,7 @@ def centers(payload: dict) -> str:
         name, b = key.rsplit("/", 1)
         shown = f"auto ({cell['b']:,})" if b == "auto" else f"{cell['b']:,}"
         rows.append([name, shown, f"{cell['log_loss']:.4f}", f"{cell['error']:.4f}", _seconds(cell["fit_seconds"])])
-    return markdown(["set", "centres", "log-loss", "error", "fit, s"], rows)
+    return markdown(["dataset", "centres", "log-loss", "error", "fit, s"], rows)
 
 
 def all_centers(payload: dict) -> str:
@@ -183,12 +185,12 @@ def all_centers(payload: dict) -> str:
         times = [_seconds(cell["fit_seconds"]), _seconds(cell["cpu_seconds"])]
         first = _seconds(cell["first_run_cpu_seconds"]) if "first_run_cpu_seconds" in cell else "—"
         rows.append([names[key].format(**cell), *numbers, *times, first, f"{cell['peak_bytes'] / 2**30:.2f}"])
-    header = ["log-loss", "error", "calibration error", "fit, s", "CPU, s", "first run, CPU, s", "peak, GiB"]
+    header = ["log-loss", "error", "calibration error", "fit, s", "CPU, s", "CPU of the first run, s", "peak, GiB"]
     return markdown(["", *header], rows)
 
 
 def leverage_error(payload: dict) -> str:
-    """Errors of 1 − h and log-losses, one row for every way to the leverages."""
+    """Errors of 1 − h and log-losses, one row per method of computing the leverages."""
     about, rows = payload["leverage"], []
     for name, cell in about["cells"].items():
         errors = [f"{100 * cell[key]:.2g} %" for key in ("rms", "mean", "worst")]
@@ -213,7 +215,7 @@ def klr_letter(payload: dict) -> str:
         ]
         for key, label in names.items()
     ]
-    return markdown(["same centres, width and penalty", "objective", "fit, s", "Newton's time over it"], rows)
+    return markdown(["same centres, width and penalty", "objective", "fit, s", "Newton's time / this time"], rows)
 
 
 def klr_loo(payload: dict) -> str:
@@ -229,9 +231,9 @@ def klr_loo(payload: dict) -> str:
     header = [
         "200 rows, 7 ridges",
         "classes",
-        "off, worst λ",
-        "closed form off, best λ",
-        "cost of the λ it chooses",
+        "error, worst λ",
+        "error of the closed form, best λ",
+        "excess loss of the λ it chooses",
         "fits and leave-one-out, s",
         "refits, s",
     ]
@@ -246,11 +248,11 @@ def loo_trust(payload: dict) -> str:
         rows.append([f"`{name}`", *differences, *("" if value is None else f"{value:.3f}" for value in judged)])
     header = [
         "",
-        "`loo_proba_` off refits, most",
-        "mean",
+        "largest difference from refits",
+        "mean difference",
         "log-loss of `loo_proba_`",
-        "of new rows",
-        "new over `loo_proba_`, worst table",
+        "log-loss of new rows",
+        "new rows / `loo_proba_`, worst dataset",
     ]
     return markdown(header, rows)
 
@@ -258,7 +260,7 @@ def loo_trust(payload: dict) -> str:
 def ivm_svc(payload: dict) -> str:
     names = {
         "kproba": "**ImportVectorMachine()**",
-        "kproba_given": "the same, width and ridge given",
+        "kproba_given": "the same with given width and ridge",
         "svc C=1": "SVC(C=1)",
         "svc C=10": "SVC(C=10)",
         "svc_all_cores": "the same, n_jobs=-1",
@@ -274,14 +276,14 @@ def ivm_svc(payload: dict) -> str:
 
 
 def ivm_search(payload: dict) -> str:
-    """The worst and the mean of the twenty problems, the subsets of candidates, and the exponents of the cost."""
+    """Worst and mean over the twenty problems, subsets of candidates, and exponents of the cost."""
     rows = [
-        ["one-step over exact search, 20 problems: objective, worst", f"{100 * payload['worst_excess']:+.2f} %"],
+        ["one-step instead of exact search, 20 problems: objective, worst", f"{100 * payload['worst_excess']:+.2f} %"],
         ["the same, mean", f"{100 * payload['mean_excess']:+.2f} %"],
-        ["the same, time (median)", f"{payload['median_time_ratio']:.2f}"],
+        ["the same, time ratio (median)", f"{payload['median_time_ratio']:.2f}"],
     ]
     for size, cell in payload["candidates"].items():
-        rows.append([f"{size} candidates a step: objective over that of all", f"{100 * cell['excess']:+.2f} %"])
+        rows.append([f"{size} candidates per step: objective relative to all candidates", f"{100 * cell['excess']:+.2f} %"])
     for key, label in (("cost_all_candidates", "all candidates"), ("cost_subset", "200 candidates")):
         cost = payload[key]
         exponents = f"n^{cost['exponent_of_n']:.2f}·q^{cost['exponent_of_q']:.2f}"
@@ -290,7 +292,7 @@ def ivm_search(payload: dict) -> str:
 
 
 def size_2010(payload: dict) -> str:
-    """Errors, and training times over those of LSPC, where rows are fewest, in the middle and most."""
+    """Errors, and training times relative to LSPC, for the smallest, a medium and the largest number of rows."""
     rows = []
     for name, found in payload["datasets"].items():
         for point in found["fig7"][:: max(1, (len(found["fig7"]) - 1) // 2)]:
@@ -303,11 +305,18 @@ def size_2010(payload: dict) -> str:
             ]
             rows.append([f"{name}, n = {point['n']:,}", *errors, *times])
     methods = list(next(iter(payload["datasets"].values()))["fig7"][0]["methods"])
-    return markdown(["", *(f"error %, {m}" for m in methods), "time, LSPC(full)", "KLR", "plain L-BFGS"], rows)
+    return markdown(
+        [
+            "",
+            *(f"error %, {m}" for m in methods),
+            *(f"time / LSPC, {m}" for m in ("LSPC(full)", "KLR", "plain L-BFGS")),
+        ],
+        rows,
+    )
 
 
 def family(payload: dict) -> str:
-    """One row a set: log-loss, fit and predict of the three."""
+    """One row per dataset: log-loss and times of the four classifiers."""
     rows = []
     for name, found in payload["sets"].items():
         cells = found["cells"].values()
@@ -317,43 +326,45 @@ def family(payload: dict) -> str:
         predict = [f"{1000 * cell['predict_seconds']:.1f}" for cell in cells]
         rows.append([f"{name} ({found['train']:,}, {found['classes']} classes)", *losses, *fits, *predict])
     names = list(next(iter(payload["sets"].values()))["cells"])
-    header = [f"{what}{name}" for what in ("log-loss ", "fit s, ", "predict ms, ") for name in names]
-    return markdown(["rows, classes", *header], rows)
+    header = [what.format(name) for what in ("log-loss {}", "fit {}, s", "predict {}, ms") for name in names]
+    return markdown(["dataset (rows, classes)", *header], rows)
 
 
 def skc_2013(payload: dict) -> str:
-    """One row a set and measure: the paper's columns, then ours."""
+    """One row per dataset and metric: the paper's columns, then ours."""
     rows = []
     for name, found in payload["sets"].items():
         paper, cells = payload["paper"]["table_1"][name], found["methods"]
         for k, measure in enumerate(("accuracy", "loss_log", "loss_surf")):
-            told = [f"{paper[column][k]:g}" for column in ("NBC", "SVM", "NM", "PSO")]
+            from_paper = [f"{paper[column][k]:g}" for column in ("NBC", "SVM", "NM", "PSO")]
             digits = 1 if measure == "accuracy" else 3
             ours = [f"{cell[measure]['mean']:.{digits}f}" for cell in cells.values()]
             ours[-1] += f" ± {cells['exact, default'][measure]['standard_error']:.{digits}f}"
-            rows.append([f"{name}, {measure}", *told, *ours])
-    told = [f"2013 {column}" for column in ("NBC", "SVM", "NM", "PSO")]
-    return markdown(["10 folds", *told, *next(iter(payload["sets"].values()))["methods"]], rows)
+            rows.append([f"{name}, {measure}", *from_paper, *ours])
+    from_paper = [f"2013 {column}" for column in ("NBC", "SVM", "NM", "PSO")]
+    return markdown(["10 folds", *from_paper, *next(iter(payload["sets"].values()))["methods"]], rows)
 
 
 def skc_2013_times(payload: dict) -> str:
-    """One row a set: seconds of the paper and ours."""
+    """One row per dataset: the paper's seconds and ours."""
     rows = []
     for name, found in payload["sets"].items():
         cells = {method: cell["fit_seconds"]["mean"] for method, cell in found["methods"].items()}
         solver, fell = found["methods"]["exact"]["solver_seconds"]["mean"], found["methods"]
         short = [f"{fell[m]['shortfall']['mean']:.4f}" for m in ("nelder-mead", "swarm")]
-        told = [f"{value:g}" for value in payload["paper"]["table_2_seconds_SVM_NM_PSO"][name]]
+        from_paper = [f"{value:g}" for value in payload["paper"]["table_2_seconds_SVM_NM_PSO"][name]]
         ours = [_seconds(cells[m]) for m in ("SVM", "nelder-mead", "swarm", "exact", "exact, default")]
         ratio = f"1/{cells['swarm'] / cells['exact']:.0f}"
-        rows.append([name, *told, *ours, f"{1000 * solver:.1f} ms", ratio, *short])
+        rows.append([name, *from_paper, *ours, f"{1000 * solver:.1f} ms", ratio, *short])
     ours = ["SVM", "Nelder–Mead", "swarm", "exact", "exact, default", "exact, solver alone", "exact / swarm"]
-    told = ["2013 SVM", "2013 NM", "2013 PSO"]
-    return markdown(["seconds of a fit", *told, *ours, "NM below the maximum by", "swarm by"], rows)
+    from_paper = ["2013 SVM", "2013 NM", "2013 PSO"]
+    return markdown(
+        ["seconds of a fit", *from_paper, *ours, "NM, below the maximum by", "swarm, below the maximum by"], rows
+    )
 
 
 def skc_2013_sizes(payload: dict) -> str:
-    """One row a size and method."""
+    """One row per size and method."""
     rows = []
     for name, found in payload["sizes"].items():
         for method, cell in found["methods"].items():
@@ -365,20 +376,20 @@ def skc_2013_sizes(payload: dict) -> str:
         ["the true posterior", f"{best['accuracy']:.1f}", f"{best['loss_log']:.4f}", f"{best['loss_surf']:.4f}"]
     )
     rows[-1] += ["0", "—"]
-    return markdown(["", "accuracy", "Loss_log", "Loss_surf", "distance to the truth", "fit s"], rows)
+    return markdown(["", "accuracy", "Loss_log", "Loss_surf", "distance to the truth", "fit, s"], rows)
 
 
 def surface_floor(payload: dict) -> str:
-    """A fit of a million rows over its floor, and the solver alone."""
-    rows = [["bare features and products", _seconds(payload["seconds"]["floor"]), "1"]]
+    """A fit of a million rows relative to its floor, and the solver alone."""
+    rows = [["bare computation of features and products", _seconds(payload["seconds"]["floor"]), "1"]]
     rows += [[name, _seconds(payload["seconds"][name]), f"{ratio:.2f}"] for name, ratio in payload["ratios"].items()]
     solver = 1000 * max(payload["solver"]["seconds"])
     rows.append([f"the exact solver alone, {payload['classes']} classes, one core", f"{solver:.0f} ms", "—"])
-    return markdown([f"{payload['rows']:,} rows, {payload['centers']} centres", "seconds", "over the floor"], rows)
+    return markdown([f"{payload['rows']:,} rows, {payload['centers']} centres", "seconds", "time / floor"], rows)
 
 
 def surface_centers(payload: dict) -> str:
-    """One row a set and way of choosing centres, one column a number of them."""
+    """One row per dataset and method of choosing centres, one column per number of centres."""
     rows = []
     for name, about in payload["sets"].items():
         for mode in payload["modes"]:
@@ -389,7 +400,7 @@ def surface_centers(payload: dict) -> str:
 
 
 def out_of_core(payload: dict) -> str:
-    """One row a fit, then the parts of the floor."""
+    """One row per fit, then the parts of the floor."""
     rows, shape = [], f"{payload['rows']:,} × {payload['columns']} rows, {payload['centers']:,} centres"
     for name, cell in payload["cells"].items():
         if name not in payload["modes"]:
@@ -399,12 +410,19 @@ def out_of_core(payload: dict) -> str:
         loss = f"{cell['log_loss']:.4f} ({cell['bayes_log_loss']:.4f})"
         speed = [f"{cell['over_floor']:.2f}", f"{cell['rows_per_second']:,.0f}"]
         rows.append([f"LSPC, {name}", _seconds(cell["seconds"]), *speed, *memory, loss])
-    header = ["seconds", "over the floor", "rows a second", "peak, MiB", "of which the fit", "log-loss (best possible)"]
+    header = [
+        "seconds",
+        "time / floor",
+        "rows per second",
+        "peak, MiB",
+        "added by the fit, MiB",
+        "log-loss (best possible)",
+    ]
     return markdown([shape, *header], rows)
 
 
 def command_stream(payload: dict) -> str:
-    """One row a command."""
+    """One row per command."""
     counts = {"fit, a quarter of the rows": payload["rows"] // 4, "fit in memory": payload["small_rows"]}
     rows = []
     for name, cell in payload["cells"].items():
@@ -412,12 +430,12 @@ def command_stream(payload: dict) -> str:
         loss = f"{cell['log_loss']:.4f}" if "log_loss" in cell else "—"
         n_rows, peak = counts.get(name, payload["rows"]), f"{cell['peak_bytes'] / 2**20:,.0f}"
         rows.append([name, f"{n_rows:,}", size, _seconds(cell["seconds"]), peak, loss])
-    frame = f"as a pandas frame all rows take {payload['frame_bytes'] / 2**20:,.0f} MiB"
-    return markdown([frame, "rows", "file, MiB", "seconds", "peak, MiB", "log-loss of new rows"], rows)
+    frame = f"all rows as a pandas frame: {payload['frame_bytes'] / 2**20:,.0f} MiB"
+    return markdown([frame, "rows", "file, MiB", "seconds", "peak, MiB", "log-loss, new rows"], rows)
 
 
 def scaling(payload: dict) -> str:
-    """One row a size; the last row of each part has the exponents."""
+    """One row per size; the last row of each part has the exponents."""
     rows = []
     for key, slope in payload["exponents"].items():
         axis, what = key.split("/")
@@ -430,14 +448,14 @@ def scaling(payload: dict) -> str:
         letter = "n" if axis == "rows" else "b"
         powers = ["—" if slope[k] is None else f"{letter}^{slope[k]:.2f}" for k in ("seconds", "growth")]
         rows.append([f"*{_SCALED.get(what, what)}: growth*", *powers])
-    return markdown(["", "seconds", "memory above that before, MiB"], rows)
+    return markdown(["", "seconds", "added memory, MiB"], rows)
 
 
 _SCALED = {"clip": 'fit, link="clip"', "auto": "fit, default link"}
 
 
 def cluster(payload: dict) -> str:
-    """One row a way to compute the same sums."""
+    """One row per method of computing the same sums."""
     differences = payload["differences"]
     off = {"cluster": "cluster and one process", "cluster, a worker killed": "a worker killed and undisturbed"}
     rows = []
@@ -447,40 +465,40 @@ def cluster(payload: dict) -> str:
     shape = (
         f"{payload['rows']:,} × {payload['columns']} rows, {payload['centers']:,} centres, {payload['workers']} cores"
     )
-    return markdown([shape, "seconds", "over one process", "coefficients differ by (of the largest)"], rows)
+    return markdown([shape, "seconds", "time / one process", "largest difference / largest coefficient"], rows)
 
 
 _GPU_RUNS = {
     "floor": "features and products",
     "sums": "sums of all rows",
-    "given": "fit, width and ridge given",
+    "given": "fit with given width and ridge",
     "given, link='clip'": "the same without calibration",
     "default": "fit, everything chosen",
 }
 
 
 def gpu(payload: dict) -> str:
-    """A row a run, each part beside its floor."""
+    """One row per run, with the floor of each part."""
     one, ten, mnist = payload["million"], payload["ten_million"], payload["mnist"]
     shape = f"{one['rows']:,} × 28 rows on the {payload['gpu']}, 1,000 centres"
     rows = [
         [f"{shape}: {_GPU_RUNS.get(name, name)}", f"{seconds:.3f}", f"{seconds / one['seconds']['floor']:.2f}", "—"]
         for name, seconds in one["seconds"].items()
     ]
-    rows[-1][-1] = _loss_beside(one["log_loss"], "default")
+    rows[-1][-1] = _loss_and_best(one["log_loss"], "default")
     for name, seconds in payload.get("laplacian", {}).get("seconds", {}).items():
         rows.append([f"Laplacian distances, 26,000 × 70 rows, 10,000 centres: {name}", f"{seconds:.4f}", "—", "—"])
     shape = f"{ten['rows']:,} × 70 rows from the host, {ten['centers']:,} centres"
     rows.append([f"{shape}: features and the whole product", _seconds(ten["floor_seconds"]), "1.00", "—"])
     ratio = f"{ten['seconds'] / ten['floor_seconds']:.2f}"
-    rows.append([f"{shape}: fit", f"{ten['seconds']:.1f}", ratio, _loss_beside(ten["log_loss"], "float32")])
+    rows.append([f"{shape}: fit", f"{ten['seconds']:.1f}", ratio, _loss_and_best(ten["log_loss"], "float32")])
     rows += [_digits("mnist, 60,000 rows, all of them centres: fit", mnist)]
     if "lightgbm_on_mnist" in payload:
         rows += [_digits("mnist: LightGBM, defaults, on the CPU of another machine", payload["lightgbm_on_mnist"])]
-    return markdown(["", "seconds", "over the floor", "test log-loss"], rows)
+    return markdown(["", "seconds", "time / floor", "test log-loss"], rows)
 
 
-def _loss_beside(losses: dict, name: str) -> str:
+def _loss_and_best(losses: dict, name: str) -> str:
     return f"{losses[name]:.4f} (best possible {losses['truth']:.4f})"
 
 
@@ -489,7 +507,7 @@ def _digits(name: str, cell: dict) -> list[str]:
 
 
 def passes(payload: dict) -> str:
-    """One row a model and a set."""
+    """One row per model and dataset."""
     rows = []
     for name, cell in payload["cells"].items():
         some, every = cell["by_passes"], cell.get("in_memory")
@@ -506,7 +524,7 @@ def passes(payload: dict) -> str:
 
 
 def on_paper(payload: dict) -> str:
-    """What more rows would take, in proportion to those that were measured."""
+    """What more rows would take, extrapolated linearly from the measurements."""
     cell, rows = payload["cells"]["width and ridge given"], payload["rows"]
     core_seconds, read = payload["threads"] * cell["seconds"] / rows, 2 * payload["file_bytes"] / rows
     on_gpu = results.read("gpu")
@@ -521,20 +539,20 @@ def on_paper(payload: dict) -> str:
         out.append(
             [f"{n:.0e}".replace("+", ""), f"{hours:,.0f}", f"{hours / 1000:,.2g}", gpu_hours, f"{n * read / 1e12:,.2g}"]
         )
-    head = ["core-hours", "hours on 1,000 cores", "hours of one H200, rows there", "TB read in two passes"]
+    head = ["core-hours", "hours on 1,000 cores", "hours on one H200, rows on the GPU", "TB read in two passes"]
     return markdown([f"rows of {payload['columns']} columns, {payload['centers']:,} centres", *head], out)
 
 
 def interruptions(payload: dict) -> str:
-    """What three kills cost."""
+    """The cost of three kills."""
     seconds = payload["seconds"]
     rows = [
         ["fit without a checkpoint, s", _seconds(seconds["no checkpoint"])],
         [f"fit with one every {payload['every_seconds']:g} s, s", _seconds(seconds["checkpoint"])],
         [f"killed {payload['kills']} times and finished, s", _seconds(seconds["killed"])],
         ["rows summed again", f"{100 * payload['sums_repeated']:.0f} %"],
-        ["rows looked at again", f"{100 * payload['look_repeated']:.0f} %"],
-        ["coefficients differ by", f"{payload['largest_difference']:g}"],
+        ["rows sampled again", f"{100 * payload['look_repeated']:.0f} %"],
+        ["difference between coefficients", f"{payload['largest_difference']:g}"],
         ["checkpoint on disk, MiB", f"{payload['checkpoint_bytes'] / 2**20:.1f}"],
     ]
     shape = f"{payload['rows']:,} × {payload['columns']} rows, {payload['centers']:,} centres"
@@ -542,7 +560,7 @@ def interruptions(payload: dict) -> str:
 
 
 def tags(payload: dict) -> str:
-    """All tags of a set at once beside one SVC a tag, whose time is scaled from some tags to all."""
+    """All tags at once compared with one SVC per tag, whose time is scaled from some tags to all."""
     names = {
         "kproba": "kproba LSPC(), all tags at once",
         "svc": "OneVsRestClassifier(CalibratedClassifierCV(SVC(), ensemble=False))",
@@ -565,7 +583,7 @@ def tags(payload: dict) -> str:
         + [f"{of_all[name]:.3f}" for name in ("auc", "average_precision")]
         + [f"{of_all['log_loss']:.4f}"]
     )
-    times = ["timed on tags", f"s, {payload['tags']} tags", "CPU s", "over LSPC's", "over LSPC's CPU"]
+    times = ["tags timed", f"s, {payload['tags']} tags", "CPU s", "time / LSPC", "CPU / LSPC"]
     return markdown([f"{payload['train']:,} images", *times, "AUC", "average precision", "log-loss"], rows)
 
 
@@ -581,10 +599,10 @@ def images_2011(payload: dict) -> str:
         of = [found["methods"][m] for m in methods]
         rows.append([f"*{name.removeprefix('ml_')}: average*", *(f"{each['average_auc']:.1f}" for each in of)])
         seconds = (f"{each['training_seconds']['mean']:.2f}" for each in of)
-        rows.append([f"*train time, {len(found['tags'])} tags at once, CPU s*", *seconds])
+        rows.append([f"*training time, {len(found['tags'])} tags at once, CPU s*", *seconds])
         alone, plain = found["tag_by_tag_seconds"], found["tag_by_tag_seconds"]["KLR, plain L-BFGS"]
-        rows.append(["*the same, a model a tag*", *(f"{alone[m]:.2f}" for m in methods)])
-        rows.append([f"*plain KLR a tag ({plain:.1f} s) over it at once*"])
+        rows.append(["*the same, one model per tag*", *(f"{alone[m]:.2f}" for m in methods)])
+        rows.append([f"*plain KLR per tag ({plain:.1f} s) / all tags at once*"])
         rows[-1] += [f"{plain / each['training_seconds']['mean']:.0f}" for each in of]
     return markdown([f"{payload['repeats']} draws", *methods], rows)
 
@@ -596,7 +614,7 @@ def sound_2011(payload: dict) -> str:
     marked = [f"**{text}**" if cell["best"] else text for text, cell in zip(texts, methods.values())]
     seconds = [f"{cell['training_seconds']['mean']:.3f}" for cell in methods.values()]
     spread = [f"{cell['std_of_trials']:.2f}" for cell in methods.values()]
-    rows = [["AUC", *marked], ["standard deviation of the means of trials", *spread], ["train time, CPU s", *seconds]]
+    rows = [["AUC", *marked], ["standard deviation of the trial means", *spread], ["training time, CPU s", *seconds]]
     return markdown([f"{payload['repeats']} draws of {payload['training']} clips", *methods], rows)
 
 
@@ -614,7 +632,7 @@ def sequences(payload: dict) -> str:
     header = [names.get(key, key) for key in next(iter(payload["tasks"].values()))["cells"]]
     matrix = payload["matrix"]
     seconds = _seconds(statistics.median(matrix["seconds"]))
-    about = f"A kernel matrix of {matrix['rows']} Japanese vowels from nothing, models and all: {seconds} s."
+    about = f"Computing a kernel matrix of {matrix['rows']} Japanese vowels, including the models, takes {seconds} s."
     return f"{markdown(['', *header], rows)}\n\n{about}"
 
 
@@ -625,7 +643,7 @@ def examples(payload: dict) -> str:
 
 
 def command(payload: dict) -> str:
-    """One row a set: mean log-loss and error of everybody, the lowest log-loss in bold; then ranks, wins and times."""
+    """One row per dataset: mean log-loss and error, the lowest log-loss in bold; then ranks, wins and times."""
     found, rows = payload["summary"], []
     methods = list(found["mean_rank"])
     for name, cells in found["means"].items():
@@ -635,14 +653,14 @@ def command(payload: dict) -> str:
     wins = {m: f"{sum(by_set.values())} of {sum(found['splits'].values())}" for m, by_set in found["wins"].items()}
     rows += [
         ["**mean rank**", *(f"{found['mean_rank'][m]:.2f}" for m in methods)],
-        ["**splits in which the command's log-loss is below**", *(wins.get(m, "") for m in methods)],
-        ["**median fit, s**", *(_seconds(found["median_fit_seconds"][m]) for m in methods)],
+        ["**splits in which the command has the lower log-loss**", *(wins.get(m, "") for m in methods)],
+        ["**median fit time, s**", *(_seconds(found["median_fit_seconds"][m]) for m in methods)],
     ]
     return markdown(["log-loss and error (training rows)", "`kproba fit`", *methods[1:]], rows)
 
 
 def first_minutes(payload: dict) -> str:
-    """What was measured beside what it may be at most."""
+    """Measurements and their limits."""
     imports, most = payload["imports"], payload["limits"]
     demo = payload["demo"]
     rows = [["`kproba demo`, seconds", _seconds(demo["median_seconds"]), f"{most['demo_seconds']:.0f}"]]
@@ -652,13 +670,13 @@ def first_minutes(payload: dict) -> str:
         rows += [
             [f"`import kproba`, {word}", f"{ours:.2f}", ""],
             [f"`import sklearn`, {word}", f"{theirs:.2f}", ""],
-            ["the first over the second", f"{imports['ratios'][kind]:.2f}", f"{most['import_ratio']:.1f}"],
+            ["ratio of the two", f"{imports['ratios'][kind]:.2f}", f"{most['import_ratio']:.1f}"],
         ]
-    return markdown(["", "measured", "at most"], rows)
+    return markdown(["", "measured", "limit"], rows)
 
 
 def reject(payload: dict) -> str:
-    """One row a set and a way to calibrate."""
+    """One row per dataset and calibration method."""
     rows = []
     for name, found in payload["sets"].items():
         for method, cell in found["methods"].items():
@@ -672,13 +690,13 @@ def reject(payload: dict) -> str:
             sets = [covered, f"{cell['size']:.2f}", f"{cell['fits']:.0f}", f"{1000 * cell['fit_s']:.0f}"]
             size = "" if "rows" in name else f", {found['train']:,} rows"
             how = method.split(",")[0] if method.endswith(name.split(", ")[-1]) else method
-            rows.append([f"{name}{size}, promised {found['max_error']:g}: {how}", *held, *sets])
+            rows.append([f"{name}{size}, max_error={found['max_error']:g}: {how}", *held, *sets])
     header = [
         "held",
         "clearly broken",
         "all rejected",
         "kept",
-        "error of the kept",
+        "error of rows kept",
         "covered",
         "set size",
         "fits",
@@ -688,15 +706,15 @@ def reject(payload: dict) -> str:
 
 
 def reject_simulated(payload: dict) -> str:
-    """One row a kind of rows and a promise, one column a number of them: share kept by us and by the other rule."""
+    """One row per kind of rows and guarantee, one column per number of rows: shares kept by the two rules."""
     kinds: dict[str, dict[str, str]] = {}
     for key, cell in payload["simulated"].items():
         kind, n, max_error = key.split("/")
         (ours, held), (theirs, _) = cell["ours"], cell["Geifman and El-Yaniv"]
-        row = kinds.setdefault(f"{kind}, promised {float(max_error):g}", {})
+        row = kinds.setdefault(f"{kind}, max_error={float(max_error):g}", {})
         row[n] = f"{ours:.2f} / {theirs:.2f} ({100 * held:.1f} %)"
     sizes = list(next(iter(kinds.values())))
-    header = ["kept: ours / Geifman and El-Yaniv (promise held)", *(f"{int(n):,} rows" for n in sizes)]
+    header = ["kept: ours / Geifman and El-Yaniv (guarantee held)", *(f"{int(n):,} rows" for n in sizes)]
     return markdown(header, [[kind, *row.values()] for kind, row in kinds.items()])
 
 
@@ -743,7 +761,7 @@ TABLES = (
     ivm_search,
 )
 RENDERERS = {f.__name__: f for f in TABLES}
-#: Tables that show another part of a result whose name is not theirs.
+#: Tables that show part of a result with another name.
 SOURCES = {
     "skc_2013_times": "skc_2013",
     "leverage_error": "all_centers",
@@ -753,12 +771,12 @@ SOURCES = {
 
 
 def render(text: str, folder: Path | str = results.RESULTS) -> str:
-    """The page with its tables filled; a table whose result is not there yet stays as it is."""
+    """The page with its tables filled; a table without a result is left unchanged."""
 
     def fill(match: re.Match) -> str:
         opening, name, closing = match.groups()
         if name not in RENDERERS:
-            raise ValueError(f"There is no table {name!r}; known are {', '.join(RENDERERS)}.")
+            raise ValueError(f"There is no table {name!r}; the known tables are {', '.join(RENDERERS)}.")
         source = SOURCES.get(name, name)
         payload = results.read(source, folder) or results.read(source, EXPERIMENTS)
         if payload is None:
@@ -771,8 +789,8 @@ def render(text: str, folder: Path | str = results.RESULTS) -> str:
 def main(argv=None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
-    parser.add_argument("--root", type=Path, default=results.ROOT, help="folder of the pages")
-    parser.add_argument("--results", type=Path, default=results.RESULTS, help="folder of the JSON files")
+    parser.add_argument("--root", type=Path, default=results.ROOT, help="folder with the pages")
+    parser.add_argument("--results", type=Path, default=results.RESULTS, help="folder with the JSON files")
     args = parser.parse_args(argv)
     stale = []
     for path in (args.root / page for page in PAGES):

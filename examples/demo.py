@@ -1,8 +1,8 @@
-"""Kernel classifiers beside a calibrated SVC
-==========================================
+"""Kernel classifiers and a calibrated SVC
+=======================================
 
-Fits them on scikit-learn's digits, prints seconds, error, log-loss, Brier score and calibration error, and draws how
-often predictions of a given confidence come true, with bars of 90 % for the few rows some bins hold.
+This example fits them on scikit-learn's digits, prints time, error, log-loss, Brier score and calibration error, and
+plots a reliability diagram with 90 % intervals.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from kproba import LSPC, SurfaceKernelClassifier
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 
 # %%
-# Models and measures
-# -------------------
+# Models and metrics
+# ------------------
 
 MODELS = {
     "LSPC()": LSPC(random_state=0),
@@ -51,9 +51,9 @@ def measure(model, X, y, X_new, y_new) -> dict:
 
 
 # %%
-# Drawing reliability
+# Reliability diagram
 # -------------------
-# Every class of every row counts: a probability of 0.2 should come true in a fifth of the cases.
+# Every class of every row counts: a probability of 0.2 should be right in a fifth of the cases.
 
 
 def draw(results: dict):
@@ -62,20 +62,20 @@ def draw(results: dict):
     for (name, result), colour, marker in zip(results.items(), ("#0072B2", "#009E73", "#D55E00"), "o^s"):
         bins = result["bins"]
         hits = bins.frequency * bins.weight
-        # what the frequency may be, given how few predictions some bins hold: 90 % of a Jeffreys posterior
+        # a 90 % interval of a Jeffreys posterior, because some bins have few predictions
         span = beta.ppf([[0.05], [0.95]], hits + 0.5, bins.weight - hits + 0.5)
         error = abs(span - bins.frequency)
         axes.errorbar(bins.confidence, bins.frequency, error, color=colour, marker=marker, capsize=3, label=name)
-    axes.set(xlabel="predicted probability of a class", ylabel="how often it was that class", aspect="equal")
+    axes.set(xlabel="predicted probability of a class", ylabel="observed frequency of the class", aspect="equal")
     axes.set_title("Reliability on held-out digits")
     axes.legend(frameon=False, loc="lower right")
     return figure
 
 
 # %%
-# Running it
-# ----------
-# ``--out`` names the folder for the picture; ``--show`` shows it in a window.
+# Running the example
+# -------------------
+# ``--out`` sets the folder for the figure; ``--show`` opens it in a window instead.
 
 
 def main(out: str | None = "out") -> None:
@@ -95,11 +95,13 @@ def main(out: str | None = "out") -> None:
         path = Path(out) / "reliability.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
-        print(f"\nReliability picture: {path.resolve()}")
+        print(f"\nReliability diagram: {path.resolve()}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
-    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
+    parser.add_argument("--out", default="out", help="folder for the figure")
+    parser.add_argument(
+        "--show", dest="out", action="store_const", const=None, help="show the figure in a window instead"
+    )
     main(parser.parse_args().out)

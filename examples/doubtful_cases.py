@@ -1,10 +1,10 @@
 """
-Doubtful cases go to somebody else
-==================================
+Leaving doubtful rows undecided
+===============================
 
-A classifier that reads digits need not read all of them. :class:`kproba.RejectOption` keeps as many as it can promise
-to read with few errors and leaves the others undecided. Its threshold comes from leave-one-out: nothing is fitted
-twice. Where there are few rows that is optimistic; ``calibration="cv"`` costs refits and is not.
+A classifier of digits need not decide about all of them. :class:`kproba.RejectOption` keeps as many as it can classify
+with a guaranteed error rate and leaves the others undecided. Its threshold comes from leave-one-out, so nothing is
+fitted twice. With few rows this is optimistic; ``calibration="cv"`` is not, but needs refits.
 """
 
 import matplotlib.pyplot as plt
@@ -21,20 +21,19 @@ X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_s
 clf = RejectOption(LSPC(random_state=0), max_error=0.01, confidence=0.95).fit(X, y)
 
 # %%
-# ``coverage_`` says beforehand what share will be kept.
+# ``coverage_`` predicts the share of rows that will be kept.
 
 found, rejected = clf.predict(X_new), clf.rejects(X_new)
 wrong = found != y_new
-print(f"threshold {clf.threshold_:.3f}, share kept: foretold {clf.coverage_:.3f}, found {(~rejected).mean():.3f}")
-print(
-    f"error of all {(clf.estimator_.predict(X_new) != y_new).mean():.4f}, of those kept {wrong[~rejected].mean():.4f}"
-)
+print(f"threshold {clf.threshold_:.3f}, share kept: expected {clf.coverage_:.3f}, observed {(~rejected).mean():.3f}")
+error = (clf.estimator_.predict(X_new) != y_new).mean()
+print(f"error on all rows {error:.4f}, on the rows kept {wrong[~rejected].mean():.4f}")
 
 # %%
 # Error against the share kept
 # ----------------------------
-# From the surest digit on the left to all on the right. The dashed line is what was promised, the dotted one the
-# share that is kept. Bands reach up to the bound of each threshold on its own, with a confidence of 95 %.
+# The curve goes from the most confident digit on the left to all digits on the right. The dashed line is the guaranteed
+# error, the dotted line the share that is kept. The bands show the 95 % bound for each threshold separately.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
 RiskCoverageDisplay.from_estimator(clf, ax=axes[0], name="training rows, leave-one-out")
@@ -46,10 +45,10 @@ axes[1].set_ylabel("")
 plt.show()
 
 # %%
-# What was left undecided
-# -----------------------
-# The 18 new digits that it doubts most. Below each are its plausible labels: ``predict_set`` gives sets that hold the
-# truth of 99 % of new rows. The true label is in brackets.
+# Undecided rows
+# --------------
+# These are the 18 least confident new digits with their plausible labels: ``predict_set`` returns sets that contain the
+# true label of 99 % of new rows. The true label is in brackets.
 
 sets = clf.predict_set(X_new, coverage=0.99)
 doubted = np.argsort(clf.predict_proba(X_new).max(axis=1))[:18]
@@ -62,18 +61,18 @@ for ax, row in zip(axes.ravel(), doubted):
     ax.set_xlabel(f"{plausible}  ({y_new[row]})")
     ax.spines[:].set_color("#0072B2" if sets[row, y_new[row]] else "#D55E00")
     ax.spines[:].set_linewidth(2)
-figure.suptitle("Blue: the truth is in the set; red: it is not")
+figure.suptitle("Blue: the set contains the true label; red: it does not")
 plt.show()
 
 # %%
-# Sets of the kept and of the rejected
+# Label sets of kept and rejected rows
 # ------------------------------------
-# A row that is kept has few plausible labels. A rejected one may have a single label too: the threshold keeps a
-# stricter promise than the sets do.
+# A row that is kept has few plausible labels. A rejected row may have a single one too, because the threshold gives a
+# stricter guarantee than the sets.
 
 sizes, kept_sizes = sets.sum(axis=1), sets[~rejected].sum(axis=1)
 inside = sets[np.arange(len(y_new)), y_new].mean()
-print(f"sets hold the truth of {inside:.3f} of the new digits and {sizes.mean():.2f} labels on average")
+print(f"the sets contain the true label of {inside:.3f} of the new digits; mean size {sizes.mean():.2f}")
 for size in range(1, sizes.max() + 1):
     kept, left = (kept_sizes == size).sum(), (sizes[rejected] == size).sum()
     print(f"{size} plausible label{'s' if size > 1 else ' '}: {kept:5d} kept, {left:4d} rejected")

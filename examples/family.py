@@ -1,9 +1,9 @@
 """
-The family on a problem whose answer is known
-=============================================
+The four classifiers and a true posterior
+=========================================
 
-Four classifiers learn from 200 rows of the mixture of Zhu and Hastie (2001): each class is ten small Gaussians, so the
-true posterior can be computed and drawn beside what each has found.
+Four classifiers learn from 200 rows of the mixture of Zhu and Hastie (2001). Each class consists of ten small
+Gaussians, so the true posterior is known, and you can compare it with what each classifier has learnt.
 """
 
 from time import perf_counter
@@ -20,9 +20,9 @@ MODELS = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClas
 # %%
 # Four draws
 # ----------
-# Each draw has means of its own, 200 training rows and 10,000 new ones. All models run with their defaults; nothing is
-# tuned by hand. The Kullback–Leibler divergence from the true posterior is what a model's log-loss can be expected to
-# have above the best possible one.
+# Each draw has its own means, 200 training rows and 10,000 new rows. All models run with their defaults. The
+# Kullback–Leibler divergence from the true posterior is the expected difference between a model's log-loss and the best
+# possible one.
 
 
 def draw_problem(seed):
@@ -52,9 +52,9 @@ for of_kind in MODELS:
 # %%
 # The maps
 # --------
-# Colour is the probability of the second class, lines stand at ¼, ½ and ¾. Rings mark the points at which a model
-# has its kernels: LSPC and kernel logistic regression have one at every row; the import vector machine has chosen some
-# of the rows; the surface classifier has means of clusters, which are no rows. The maps are those of the first draw.
+# The colour is the probability of the second class, with contour lines at ¼, ½ and ¾. Rings mark the centres of a
+# model's kernels: LSPC and kernel logistic regression have one at every row, the import vector machine has selected
+# some of the rows, and the surface classifier uses cluster means. The maps show the first draw.
 
 known, models, _ = fitted[0]
 for name, model in models.items():
@@ -95,9 +95,9 @@ axes[0, 2].xaxis.set_tick_params(labelbottom=True)
 plt.show()
 
 # %%
-# Which one to take
-# -----------------
-# - ``LSPC`` is the one to begin with: one linear solve, and exact leave-one-out with it.
-# - ``KernelLogisticRegression`` maximises the likelihood itself.
-# - ``ImportVectorMachine`` is for small models that predict fast; the table shows what that may cost.
-# - ``SurfaceKernelClassifier`` is for very many rows and a few kernels: one pass over the rows is all it needs.
+# Which one to use
+# ----------------
+# - Start with ``LSPC``: one linear solve, with exact leave-one-out.
+# - ``KernelLogisticRegression`` maximises the likelihood directly.
+# - ``ImportVectorMachine`` gives small models that predict fast; the table shows what that may cost.
+# - ``SurfaceKernelClassifier`` is for very many rows and few kernels: it needs one pass over the rows.

@@ -1,10 +1,10 @@
 """
-Far from all data
-=================
+Predictions far from the training data
+======================================
 
-What should a classifier say of a row that resembles nothing it has seen? A model with kernels can say that it does not
-know: far from all data the probabilities of :class:`kproba.LSPC` go back towards the class shares of the training set,
-and all the way with ``scaling="standard"``. Some other models are surest there.
+What should a classifier predict for a row that resembles nothing it has seen? A kernel model can say that it does not
+know: far from all data, the probabilities of :class:`kproba.LSPC` return towards the class shares of the training set,
+and reach them with ``scaling="standard"``. Some other models are most confident there.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ for model in models.values():
 # %%
 # Maps much wider than the data
 # -----------------------------
-# Colour is the probability of the second class; the half moons lie in the middle.
+# The colour is the probability of the second class; the training data is in the middle.
 
 reach = 8
 x1, x2 = np.meshgrid(np.linspace(-reach, reach, 200), np.linspace(-reach, reach, 200))
@@ -56,10 +56,10 @@ axes[0, 2].xaxis.set_tick_params(labelbottom=True)
 plt.show()
 
 # %%
-# A walk away from the data
+# Moving away from the data
 # -------------------------
-# The probability of the more probable class on circles around the data, of ever larger radius: the mean over the
-# circle, and a band from its smallest to its largest.
+# The figure shows the probability of the predicted class on circles of increasing radius around the data: the mean over
+# each circle, and a band from its minimum to its maximum.
 
 radius = np.geomspace(1, 100, 60)
 angle = np.linspace(0, 2 * np.pi, 72, endpoint=False)
@@ -67,25 +67,25 @@ circles = X.mean(axis=0) + radius[:, None, None] * np.column_stack([np.cos(angle
 
 figure, axes = plt.subplots(1, 5, figsize=(13, 3.2), layout="constrained", sharey=True)
 for ax, (name, model), colour in zip(axes, models.items(), ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7")):
-    sureness = model.predict_proba(circles.reshape(-1, 2)).max(axis=1).reshape(len(radius), -1)
-    ax.fill_between(radius, sureness.min(axis=1), sureness.max(axis=1), color=colour, alpha=0.25, linewidth=0)
-    ax.plot(radius, sureness.mean(axis=1), color=colour)
+    confidence = model.predict_proba(circles.reshape(-1, 2)).max(axis=1).reshape(len(radius), -1)
+    ax.fill_between(radius, confidence.min(axis=1), confidence.max(axis=1), color=colour, alpha=0.25, linewidth=0)
+    ax.plot(radius, confidence.mean(axis=1), color=colour)
     ax.axhline(0.5, color="0.6", linestyle=":")
-    ax.set(xscale="log", xlabel="distance from the middle", ylim=(0.48, 1.01))
+    ax.set(xscale="log", xlabel="distance from the centre", ylim=(0.48, 1.01))
     ax.set_title(name, fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
-axes[0].set_ylabel("probability of the decision")
+axes[0].set_ylabel("probability of the predicted class")
 plt.show()
 
 for name, model in models.items():
-    sureness = model.predict_proba(circles[-1]).max(axis=1)
-    print(f"{name:34s} at distance 100: {sureness.min():.2f} to {sureness.max():.2f}")
+    confidence = model.predict_proba(circles[-1]).max(axis=1)
+    print(f"{name:34s} at distance 100: {confidence.min():.2f} to {confidence.max():.2f}")
 
 # %%
-# The linear model grows surer the further it goes, and the trees repeat what they said at the edge of the data. The SVC
-# has kernels too: its decision function becomes a constant, and the sigmoid makes of it one probability for all that is
-# unknown, which need not be theirs. LSPC goes back to the shares, here one half each: exactly so with
-# ``scaling="standard"``, and nearly with the default, which pulls outliers in, so that they remain at some distance.
+# The linear model becomes more confident with distance, and the trees repeat their predictions at the edge of the data.
+# The SVC has kernels too: its decision function becomes constant, and the sigmoid turns it into one probability for
+# everything unknown, which need not equal the class shares. LSPC returns to the shares, here one half each: exactly
+# with ``scaling="standard"``, and approximately with the default scaling, which limits how far away a row can be.
 #
-# This is no detector of novelties: a row may be odd and yet lie close to others. It is a model that does not invent
+# This does not detect novelties: a row may be unusual and still be close to others. But the model does not invent
 # evidence.

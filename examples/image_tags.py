@@ -1,9 +1,9 @@
-"""Tags of pictures, from pixels to probabilities
-==============================================
+"""Image tags, from pixels to probabilities
+========================================
 
-Paints pictures with several textures each, describes their patches (DAISY), counts visual words and fits one LSPC for
-all tags. Prints the area under the ROC curve of every tag beside a calibrated SVC for each tag, and draws pictures with
-the probabilities of their tags and patches of the word that speaks most for each tag.
+This example paints images with several textures each, describes their patches (DAISY), counts visual words and fits one
+LSPC for all tags. It compares the AUC of every tag with one calibrated SVC per tag, and plots images with the
+probabilities of their tags and, for each tag, patches of its most characteristic visual word.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from sklearn.svm import SVC
 from kproba import LSPC, BagOfFeatures, PictureDescriptors
 
 # %%
-# Painting pictures
-# -----------------
-# Each texture is a function of two coordinates; a picture has a patch of every texture that it is tagged with.
+# Painting images
+# ---------------
+# Each texture is a function of two coordinates; an image has a patch of every texture that it is tagged with.
 
 SIDE, STEP, RADIUS = 96, 4, 6
-#: pixels around the middle of a patch that are shown
+#: pixels shown around the centre of a patch
 AROUND = 11
 RIGHT, WRONG = "#0072B2", "#C8C8C8"
 
@@ -67,7 +67,7 @@ def spots(u, v, random):
 
 
 def writing(u, v, random):
-    """Lines of short strokes, upright, slanted or level, with gaps between words."""
+    """Lines of short upright, slanted or horizontal strokes, with gaps between words."""
     row, letter = np.floor(v / 1.3).astype(int), np.floor(u / 0.55).astype(int)
     slant, gap = random.uniform(-0.7, 0.7, (64, 64)), random.random((64, 64)) < 0.2
     x, y = u / 0.55 % 1 - 0.5, v / 1.3 % 1 - 0.5
@@ -81,7 +81,7 @@ TAGS = list(TEXTURES)
 
 
 def paint_picture(tags: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """A colour picture with a patch of every texture that it is tagged with, over plain ones."""
+    """A colour image with a patch of every texture that it is tagged with, on top of plain patches."""
     y, x = np.mgrid[:SIDE, :SIDE].astype(float)
     picture = random.uniform(0.2, 0.8, 3) + 0.25 * smooth_noise(random, 14)[..., None] * random.uniform(-1, 1, 3)
     own = [TEXTURES[name] for name, is_there in zip(TAGS, tags) if is_there]
@@ -113,7 +113,7 @@ def smooth_noise(random, scale):
 
 
 def two_colours(random):
-    """A darker and a lighter colour of random hue."""
+    """A dark and a light colour of random hue, in random order."""
     dark, light = random.uniform(0.05, 0.45, 3), random.uniform(0.5, 0.95, 3)
     return (dark, light) if random.random() < 0.5 else (light, dark)
 
@@ -126,9 +126,9 @@ def make_pictures(n: int, random: np.random.Generator) -> tuple[list[np.ndarray]
 
 
 # %%
-# Measuring
-# ---------
-# One fit for all tags, and the area under the ROC curve of each on new pictures.
+# Evaluation
+# ----------
+# One fit for all tags, and the AUC of each tag on new images.
 
 
 def measure(model, X, tags, X_new, tags_new) -> dict:
@@ -145,22 +145,22 @@ def measure(model, X, tags, X_new, tags_new) -> dict:
 
 
 def print_table(results: dict) -> None:
-    print(f"\n{'AUC on new pictures':28s}" + "".join(f"{name:>16s}" for name in results))
+    print(f"\n{'AUC on new images':28s}" + "".join(f"{name:>16s}" for name in results))
     for number, tag in enumerate(TAGS):
         print(f"{tag:28s}" + "".join(f"{result['AUC'][number]:16.3f}" for result in results.values()))
     print(f"{'mean':28s}" + "".join(f"{result['AUC'].mean():16.3f}" for result in results.values()))
-    print(f"{'log-loss of a tag':28s}" + "".join(f"{result['log-loss']:16.3f}" for result in results.values()))
+    print(f"{'log-loss per tag':28s}" + "".join(f"{result['log-loss']:16.3f}" for result in results.values()))
     print(f"{'seconds to fit':28s}" + "".join(f"{result['seconds']:16.2f}" for result in results.values()))
 
 
 # %%
-# Drawing
-# -------
-# Patches stand for a tag that lie nearest to the word whose share goes most with it.
+# Plots
+# -----
+# A tag is represented by the patches that are nearest to the visual word that correlates most with it.
 
 
-def telling_patches(pictures, descriptors, bag, X, tags, count: int) -> list[list[np.ndarray]]:
-    """For every tag, patches nearest to the word whose share goes most with it, each from another picture."""
+def typical_patches(pictures, descriptors, bag, X, tags, count: int) -> list[list[np.ndarray]]:
+    """For every tag, the patches nearest to the word that correlates most with it, each from another image."""
     nodes = np.arange(RADIUS, SIDE - RADIUS, STEP)
     standard = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-12)
     words = bag.words_[((tags - tags.mean(axis=0)).T @ standard).argmax(axis=1)]
@@ -182,15 +182,15 @@ def patch(picture, row, column):
 def draw(pictures, tags, proba, patches):
     figure = plt.figure(figsize=(16, 7.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[3, 1])
-    left.suptitle("New pictures and the probabilities of their tags", fontsize=13)
+    left.suptitle("New images and the probabilities of their tags", fontsize=13)
     axes = left.subplots(3, 8, width_ratios=[1.6, 1] * 4)
     for ax, bars, picture, own, p in zip(axes[:, ::2].ravel(), axes[:, 1::2].ravel(), pictures, tags, proba):
         ax.imshow(picture)
         ax.set_axis_off()
         draw_bars(bars, own, p)
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in (RIGHT, WRONG)]
-    left.legend(handles, ["the picture has the tag", "it has not"], loc="outside lower center", ncols=2, frameon=False)
-    right.suptitle("Patches of the word that\nspeaks most for a tag", fontsize=13)
+    left.legend(handles, ["the image has the tag", "it does not"], loc="outside lower center", ncols=2, frameon=False)
+    right.suptitle("Patches of the most\ncharacteristic word", fontsize=13)
     for row, tag, found in zip(right.subplots(len(TAGS), len(patches[0])), TAGS, patches):
         for ax, image in zip(row, found):
             ax.imshow(image)
@@ -216,9 +216,9 @@ def draw_bars(ax, own, p) -> None:
 
 
 # %%
-# Running it
-# ----------
-# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer pictures
+# Running the example
+# -------------------
+# ``--out`` sets the folder for the figure, ``--show`` opens it in a window instead, and ``--quick`` uses fewer images
 # and words.
 
 
@@ -226,7 +226,7 @@ def main(out: str | None = "out", quick: bool = False) -> None:
     n_train, n_new, n_words = (240, 60, 300) if quick else (400, 200, 500)
     start = perf_counter()
     pictures, tags = make_pictures(n_train + n_new, np.random.default_rng(0))
-    print(f"{n_train} training pictures, {n_new} new ones, {len(TAGS)} tags, {tags.sum(axis=1).mean():.1f} a picture")
+    print(f"{n_train} training images, {n_new} new images, {len(TAGS)} tags, {tags.sum(axis=1).mean():.1f} per image")
     print(f"painted in {perf_counter() - start:.1f} s")
 
     start = perf_counter()
@@ -244,7 +244,7 @@ def main(out: str | None = "out", quick: bool = False) -> None:
     results = {name: measure(model, X, tags, X_new, tags_new) for name, model in models.items()}
     print_table(results)
 
-    patches = telling_patches(pictures[:n_train], descriptors[:n_train], bag, X, tags, count=4)
+    patches = typical_patches(pictures[:n_train], descriptors[:n_train], bag, X, tags, count=4)
     proba = results["LSPC()"]["proba"]
     figure = draw(pictures[n_train:], tags_new, proba, patches)
     if out is None:
@@ -253,13 +253,15 @@ def main(out: str | None = "out", quick: bool = False) -> None:
         path = Path(out) / "image_tags.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)
-        print(f"\nPictures with their tags: {path.resolve()}")
+        print(f"\nImages with their tags: {path.resolve()}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
-    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
-    parser.add_argument("--quick", action="store_true", help="fewer pictures and words, for a test")
+    parser.add_argument("--out", default="out", help="folder for the figure")
+    parser.add_argument(
+        "--show", dest="out", action="store_const", const=None, help="show the figure in a window instead"
+    )
+    parser.add_argument("--quick", action="store_true", help="use fewer images and words")
     options = parser.parse_args()
     main(options.out, options.quick)

@@ -1,10 +1,10 @@
 """
-More rows than memory holds
-===========================
+Data larger than memory
+=======================
 
-Rows may lie in Parquet files that no memory holds. The sums that the model needs are small and they add, so the files
-are read one chunk at a time, and the model is the one that an array would give. Here the rows are few enough to check
-that. It needs ``pip install 'kproba[files]'``.
+Your rows may be in Parquet files that do not fit in memory. The model only needs small sums over the rows, so the files
+are read one chunk at a time, and the result is the same as from an array. Here the data is small enough to check this.
+The example needs ``pip install 'kproba[files]'``.
 """
 
 import tempfile
@@ -34,9 +34,9 @@ for number, rows in enumerate(np.array_split(np.arange(len(toy.y)), 6)):
 write(folder / "new.parquet", new.X)
 
 # %%
-# Fitted from files
-# -----------------
-# ``open_rows`` looks at the columns and reads nothing yet. ``chunk_bytes`` is how much of the inputs is in
+# Fitting from files
+# ------------------
+# ``open_rows`` only inspects the columns and reads no rows yet. ``chunk_bytes`` limits how much of the inputs is in
 # memory at a time.
 
 rows = kproba.open_rows(f"{folder}/part*.parquet", target="label", chunk_bytes=2**20)
@@ -53,20 +53,20 @@ print(f"fitted from an array in {perf_counter() - start:.1f} s")
 new_rows = kproba.open_rows(folder / "new.parquet")
 proba = from_files.predict_proba(new_rows)
 difference = abs(proba - from_array.predict_proba(new.X)).max()
-print(f"largest difference of a probability: {difference:.0e}")
+print(f"largest difference between probabilities: {difference:.0e}")
 
 # %%
-# Probabilities of the new file, written as they come; the file is there once it is complete:
+# Write the probabilities of the new file chunk by chunk. The output file appears when it is complete:
 
 kproba.write_probabilities(from_files, new_rows, folder / "out.parquet")
 written = pq.read_table(folder / "out.parquet")
 print(written.slice(0, 3).to_pandas())
 
 # %%
-# Batches as they arrive
-# ----------------------
-# ``partial_fit`` adds a batch to the sums and solves anew. The first one chooses kernel, width and centres, so it had
-# better have a few thousand rows; the batches may then be forgotten.
+# Batches
+# -------
+# ``partial_fit`` adds a batch to the sums and solves the system again. The first batch chooses the kernel, width and
+# centres, so it should have a few thousand rows. You need not keep the batches.
 
 arriving = kproba.LSPC(centers=150, random_state=0)
 seen, losses = [], []
@@ -78,13 +78,13 @@ for batch in np.split(order, [2_000, 4_000, 8_000, 16_000, 32_000, 64_000]):
 
 whole = log_loss(new.y, proba)
 best = log_loss(new.y, new.posterior(new.X))
-print(f"log-loss after the last batch {losses[-1]:.4f}, of the model from files {whole:.4f}, of the truth {best:.4f}")
+print(f"log-loss after the last batch {losses[-1]:.4f}, from files {whole:.4f}, of the true posterior {best:.4f}")
 
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
-ax.plot(seen, losses, marker="o", color="#0072B2", label="partial_fit, batch after batch")
+ax.plot(seen, losses, marker="o", color="#0072B2", label="partial_fit, batch by batch")
 ax.axhline(whole, color="#D55E00", linestyle="--", label="fit, all files")
 ax.axhline(best, color="0.5", linestyle=":", label="the true posterior")
-ax.set(xscale="log", xlabel="rows seen", ylabel="log-loss, new rows", title="150 kernels, rows that come in batches")
+ax.set(xscale="log", xlabel="rows seen", ylabel="log-loss, new rows", title="150 kernels, rows in batches")
 ax.set_xticks(seen, [f"{count:,}" for count in seen], rotation=30)
 ax.set_xticks([], minor=True)
 ax.spines[["top", "right"]].set_visible(False)
@@ -92,4 +92,4 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A fit of hours may be interrupted: ``clf.fit(rows, checkpoint="folder")`` goes on from where it was.
+# You can interrupt a long fit: ``clf.fit(rows, checkpoint="folder")`` resumes where it stopped.

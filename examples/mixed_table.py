@@ -1,9 +1,9 @@
 """
-A table as it comes
-===================
+A table with mixed columns
+==========================
 
-Numbers, words, dates and gaps: skrub makes columns of numbers of them, LSPC learns from these, and both are saved in
-one file that can be loaded without trusting it. It needs ``pip install 'kproba[tables]'``.
+skrub converts numbers, words, dates and missing values to numeric columns, LSPC learns from these, and both are saved
+in one file that you can load without trusting it. The example needs ``pip install 'kproba[tables]'``.
 """
 
 import tempfile
@@ -22,9 +22,9 @@ import kproba
 from kproba.displays import ReliabilityDisplay
 
 # %%
-# Orders of a shop, some of which are sent back
-# ---------------------------------------------
-# They are made up: shoes are returned most, more so in winter and by those who return often.
+# Orders of a shop, some of which are returned
+# --------------------------------------------
+# The data is synthetic: shoes are returned most, more often in winter and by customers who return often.
 
 random = np.random.default_rng(0)
 n = 1500
@@ -55,7 +55,7 @@ print(orders.head())
 # %%
 # One pipeline
 # ------------
-# Words become columns of 0 and 1, dates their parts; gaps are filled, and a column says where they were.
+# Words become 0/1 columns and dates are split into their parts. Missing values are imputed and flagged in a column.
 
 train, new, y, y_new = train_test_split(orders, returned, test_size=500, stratify=returned, random_state=0)
 model = make_pipeline(
@@ -64,13 +64,13 @@ model = make_pipeline(
 proba = model.predict_proba(new)
 shares = np.tile(pd.Series(y).value_counts(normalize=True)[model.classes_], (len(new), 1))
 print(f"log-loss on new orders {log_loss(y_new, proba):.3f}, of the class shares {log_loss(y_new, shares):.3f}")
-print(f"columns that it learnt from: {model[:-1].get_feature_names_out().tolist()}")
+print(f"input columns: {model[:-1].get_feature_names_out().tolist()}")
 
 # %%
-# What it has learnt
-# ------------------
-# Mean probability of a return among the new orders, by what was ordered and by month, beside the true one that the
-# orders were made with.
+# What the model has learnt
+# -------------------------
+# The figure shows the mean probability of a return among the new orders, by product and by month, and the true
+# probability with which the orders were generated.
 
 back = list(model.classes_).index("sent back")
 seen = new.assign(p=proba[:, back], truth=truth[new.index], month=new["day"].dt.month)
@@ -80,7 +80,7 @@ for ax, column in zip(axes, ("what", "month")):
     groups = seen.groupby(column)[["p", "truth"]].mean()
     groups = groups.sort_values("truth") if column == "what" else groups
     places = np.arange(len(groups))
-    ax.bar(places, groups["p"], color="#56B4E9", width=0.7, label="of the model")
+    ax.bar(places, groups["p"], color="#56B4E9", width=0.7, label="model")
     ax.plot(places, groups["truth"], "D", color="#D55E00", label="true")
     ax.set_xticks(places, groups.index)
     ax.set(ylim=(0, 1), xlabel=column, ylabel="mean probability", title="orders sent back")
@@ -93,9 +93,9 @@ for ax in axes:
 plt.show()
 
 # %%
-# A file, and a page
-# ------------------
-# The model file holds arrays and JSON. Loading it runs no code from the file.
+# Model file and report
+# ---------------------
+# The model file contains arrays and JSON. Loading it runs no code from the file.
 
 folder = Path(tempfile.mkdtemp())
 kproba.save(model, folder / "returns.kproba")
@@ -104,7 +104,7 @@ print(f"{(folder / 'returns.kproba').stat().st_size / 1024:.0f} KiB", end=", ")
 print(f"the same probabilities: {bool((again.predict_proba(new) == proba).all())}")
 
 # %%
-# The report is one HTML file that opens without a network: reliability, costs of a threshold, rows to look at.
+# The report is one HTML file that works offline: reliability, the cost of each threshold, rows to look at.
 
 page = kproba.write_report(again, new, y_new, folder / "report.html", X_train=train, y_train=y, title="Returns")
 print(f"{page.name}, {page.stat().st_size / 1024:.0f} KiB, in {folder.name}")

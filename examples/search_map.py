@@ -2,8 +2,8 @@
 What leave-one-out chose
 ========================
 
-:class:`kproba.LSPC` tries some kernels, widths and ridges and keeps the candidate with the smallest leave-one-out loss.
-Leave-one-out is exact and comes with the solution: no candidate is fitted n times.
+:class:`kproba.LSPC` tries several kernels, widths and ridges and keeps the candidate with the smallest leave-one-out
+loss. Leave-one-out is exact and comes with the solution: no candidate is fitted n times.
 """
 
 from time import perf_counter
@@ -26,7 +26,7 @@ clf = LSPC(random_state=0).fit(X, y)
 # %%
 # The map
 # -------
-# Every candidate of the search, one picture a kernel; the ring is the choice.
+# The maps show every candidate of the search, one map per kernel. The ring marks the choice.
 
 SearchMapDisplay.from_estimator(clf)
 plt.show()
@@ -35,11 +35,11 @@ print(f"chosen: {clf.kernel_.name}, width {clf.width_:.2f}, ridge {clf.ridge_:.1
 print(f"of {len(clf.search_results_['loss'])} candidates")
 
 # %%
-# As good as n refits
-# -------------------
-# The same model fitted n times, each time without one row, and asked about that row. The ridge belongs to the mean
-# over the rows; n/(n − 1) of it has the same weight in a sum of one row fewer. ``link="none"`` shows the scores as
-# they are, and ``loo_scores_`` are those that the formula gives.
+# Comparison with n refits
+# ------------------------
+# Fit the same model n times, each time without one row, and predict that row. The ridge refers to the mean
+# over the rows; multiplied by n/(n − 1) it has the same weight in a sum with one row fewer. ``link="none"`` gives the
+# raw scores, and ``loo_scores_`` are the scores from the formula.
 
 few, labels = X[:150], y[:150]
 n = len(few)
@@ -62,29 +62,29 @@ print(f"largest difference between formula and refits: {abs(by_formula - by_refi
 print(f"one fit {1000 * seconds_once:.0f} ms, {n} refits {1000 * seconds_refits:.0f} ms")
 
 # %%
-# Does it choose what is good on new rows?
-# ----------------------------------------
-# A grid of widths and ridges, each fitted on the training rows. ``loo_proba_`` foretells the order of their log-losses.
-# How good the winner is only the test rows tell: the smallest of many numbers is an optimistic one.
+# Does it choose a good model for new rows?
+# -----------------------------------------
+# Fit a grid of widths and ridges on the training rows. ``loo_proba_`` predicts the order of their log-losses. Only test
+# rows tell how good the best one is, because the smallest of many numbers is optimistic.
 
 widths, ridges = np.geomspace(0.7, 20, 9), np.geomspace(1e-6, 1, 9)
-foretold, told = np.empty((2, len(widths), len(ridges)))
+by_loo, on_new = np.empty((2, len(widths), len(ridges)))
 for i, width in enumerate(widths):
     for j, ridge in enumerate(ridges):
         model = LSPC(kernel="gaussian", width=width, ridge=ridge, scaling="standard").fit(X, y)
-        foretold[i, j] = log_loss(y, model.loo_proba_)
-        told[i, j] = log_loss(y_new, model.predict_proba(X_new))
+        by_loo[i, j] = log_loss(y, model.loo_proba_)
+        on_new[i, j] = log_loss(y_new, model.predict_proba(X_new))
 
-best = np.unravel_index(foretold.argmin(), foretold.shape)
-print(f"the {foretold.size} candidates in order of leave-one-out and of new rows: rank correlation", end=" ")
-print(f"{spearmanr(foretold.ravel(), told.ravel()).statistic:.2f}")
-print(f"log-loss on new rows of the one chosen: {told[best]:.3f}; of the best: {told.min():.3f}", end="; ")
-print(f"of the median one: {np.median(told):.3f}")
+best = np.unravel_index(by_loo.argmin(), by_loo.shape)
+print(f"rank correlation of leave-one-out and new rows over {by_loo.size} candidates:", end=" ")
+print(f"{spearmanr(by_loo.ravel(), on_new.ravel()).statistic:.2f}")
+print(f"log-loss on new rows: chosen {on_new[best]:.3f}; best {on_new.min():.3f}", end="; ")
+print(f"median {np.median(on_new):.3f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.3), layout="constrained", width_ratios=[1, 1.1])
 left.axline((0.1, 0.1), slope=1, color="0.6", linestyle=":")
-shown = left.scatter(foretold, told, c=np.repeat(np.log10(widths), len(ridges)), cmap="viridis", s=28)
-left.plot(foretold[best], told[best], "o", markersize=13, markerfacecolor="none", color="#D55E00", markeredgewidth=2)
+shown = left.scatter(by_loo, on_new, c=np.repeat(np.log10(widths), len(ridges)), cmap="viridis", s=28)
+left.plot(by_loo[best], on_new[best], "o", markersize=13, markerfacecolor="none", color="#D55E00", markeredgewidth=2)
 left.set(xlabel="leave-one-out log-loss, training rows", ylabel="log-loss, new rows", xscale="log", yscale="log")
 right.set(xscale="log", yscale="log")
 for axis in (left.xaxis, left.yaxis, right.yaxis):
@@ -95,8 +95,8 @@ left.spines[["top", "right"]].set_visible(False)
 figure.colorbar(shown, ax=left, label="log₁₀ of the width")
 for ridge in range(0, len(ridges), 2):
     colour = plt.get_cmap("cividis")(ridge / len(ridges))
-    right.plot(widths, foretold[:, ridge], color=colour, marker="o", markersize=4, label=f"{ridges[ridge]:.0e}")
-    right.plot(widths, told[:, ridge], color=colour, linestyle="--")
+    right.plot(widths, by_loo[:, ridge], color=colour, marker="o", markersize=4, label=f"{ridges[ridge]:.0e}")
+    right.plot(widths, on_new[:, ridge], color=colour, linestyle="--")
 right.set(xlabel="width", ylabel="log-loss")
 right.set_title("Dots: leave-one-out; dashed: new rows", fontsize=11)
 right.spines[["top", "right"]].set_visible(False)

@@ -1,9 +1,9 @@
-"""What was that sound? Bags of sound frames
-=========================================
+"""Classifying sounds with bags of frames
+======================================
 
-Makes short sounds of six kinds, or reads cepstra of ESC-50 (``esc50_mfcc.npz``) from a data folder; counts the words
-of their frames and fits LSPC. Prints error and log-loss beside other ways, and draws sounds with the probabilities of
-what they are.
+This example synthesises short sounds of six kinds, or reads the cepstra of ESC-50 (``esc50_mfcc.npz``) from a data
+folder. It counts the words of their frames, fits LSPC, compares its error and log-loss with other methods, and plots
+sounds with their class probabilities.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from kproba import LSPC, BagOfFeatures
 from kproba.data import real
 
 # %%
-# Making sounds
-# -------------
-# Six kinds, each with an echo, in rooms that hum and hiss.
+# Synthesising sounds
+# -------------------
+# There are six kinds of sounds, with an echo and background noise.
 
 RATE, SECONDS, BANDS, CEPSTRA = 16_000, 1.5, 40, 20
 RIGHT, OTHER = "#0072B2", "#C8C8C8"
 
 
 class Sounds(NamedTuple):
-    """Frames of every sound, the number of its kind, and whether it is for training."""
+    """Frames of every sound, the index of its kind, and whether it is used for training."""
 
     frames: list[np.ndarray]
     labels: np.ndarray
@@ -90,7 +90,7 @@ KINDS = {make.__name__: make for make in (rain, bark, siren, clock, bell, bird)}
 
 
 def make_sound(kind: str, random: np.random.Generator) -> np.ndarray:
-    """One sound with an echo, in a room that hums and hisses, at times louder than the sound."""
+    """One sound with an echo and background noise, which may be louder than the sound."""
     t = np.arange(int(RATE * SECONDS)) / RATE
     sound = KINDS[kind](t, random)
     late = int(RATE * random.uniform(0.02, 0.12))
@@ -108,7 +108,7 @@ def make_sound(kind: str, random: np.random.Generator) -> np.ndarray:
 
 
 def log_mel(sound: np.ndarray) -> np.ndarray:
-    """Logarithm of the power in 40 bands that widen as ears hear them, one row a frame of 32 ms."""
+    """Logarithm of the power in 40 mel bands, one row per frame of 32 ms."""
     frequency, _, waves = stft(sound, RATE, nperseg=512, noverlap=256)
     mel = 2595 * np.log10(1 + frequency / 700)
     edges = np.linspace(mel[1], mel[-1], BANDS + 2)
@@ -119,7 +119,7 @@ def log_mel(sound: np.ndarray) -> np.ndarray:
 
 
 def cepstra(sound: np.ndarray) -> np.ndarray:
-    """The first coefficients of a cosine transform of the bands: the shape of the spectrum without its detail."""
+    """The first coefficients of a cosine transform of the bands: the shape of the spectrum without its details."""
     return dct(log_mel(sound), norm="ortho")[:, :CEPSTRA].astype(np.float32)
 
 
@@ -130,7 +130,7 @@ def synthetic(n_train: int, n_new: int, random: np.random.Generator) -> Sounds:
 
 
 def recorded(folder, ten_kinds: bool) -> Sounds:
-    """ESC-50's official split: the fifth fold is new. ``ten_kinds`` keeps those of ESC-10."""
+    """The official split of ESC-50: the fifth fold is for testing. ``ten_kinds`` keeps only the kinds of ESC-10."""
     data = real.load("esc50_mfcc", folder)
     frames = np.split(data.X, np.cumsum(data.extra["lengths"])[:-1])
     kept = np.flatnonzero(data.extra["esc10"]) if ten_kinds else np.arange(len(frames))
@@ -139,8 +139,8 @@ def recorded(folder, ten_kinds: bool) -> Sounds:
 
 
 # %%
-# Measuring
-# ---------
+# Evaluation
+# ----------
 
 
 def mean_and_spread(frames: list[np.ndarray]) -> np.ndarray:
@@ -148,7 +148,7 @@ def mean_and_spread(frames: list[np.ndarray]) -> np.ndarray:
 
 
 def measure(name: str, model, X: np.ndarray, sounds: Sounds) -> np.ndarray:
-    """Fit on the training sounds, print how it does on the new ones, and give their probabilities."""
+    """Fit on the training sounds, print the scores on the new ones, and return their probabilities."""
     start = perf_counter()
     model.fit(X[sounds.is_train], sounds.labels[sounds.is_train])
     seconds = perf_counter() - start
@@ -159,16 +159,16 @@ def measure(name: str, model, X: np.ndarray, sounds: Sounds) -> np.ndarray:
 
 
 # %%
-# Drawing
-# -------
+# Plots
+# -----
 
 
 def draw(sounds: Sounds, proba: np.ndarray):
-    """Spectrograms, smoothed as the cepstra saw them, each with its most probable kinds."""
+    """Spectrograms, smoothed by the cepstra, each with its most probable kinds."""
     new = np.flatnonzero(~sounds.is_train)
-    least_sure = np.argsort(proba.max(axis=1), kind="stable")[:4]
-    others = np.setdiff1d(np.random.default_rng(1).permutation(len(new))[:12], least_sure)[:8]
-    shown = [*others, *least_sure]
+    least_confident = np.argsort(proba.max(axis=1), kind="stable")[:4]
+    others = np.setdiff1d(np.random.default_rng(1).permutation(len(new))[:12], least_confident)[:8]
+    shown = [*others, *least_confident]
     figure, axes = plt.subplots(3, 8, figsize=(16, 7), width_ratios=[1.5, 1] * 4, layout="constrained")
     for ax, bars, row in zip(axes[:, ::2].ravel(), axes[:, 1::2].ravel(), shown):
         bands = idct(sounds.frames[new[row]], n=BANDS, norm="ortho")
@@ -177,7 +177,7 @@ def draw(sounds: Sounds, proba: np.ndarray):
         ax.set_title(readable(sounds.kinds[sounds.labels[new[row]]]), fontsize=11)
         draw_bars(bars, sounds, proba[row], sounds.labels[new[row]])
     figure.suptitle(
-        "What LSPC takes new sounds for: eight at random, and in the last row those it is least sure of", fontsize=13
+        "Predictions for new sounds: eight at random and, in the last row, the four least confident ones", fontsize=13
     )
     return figure
 
@@ -208,16 +208,17 @@ def read_or_make(data_dir, quick: bool) -> Sounds:
 
 
 # %%
-# Running it
-# ----------
-# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer sounds and words.
+# Running the example
+# -------------------
+# ``--out`` sets the folder for the figure, ``--show`` opens it in a window instead, and ``--quick`` uses fewer sounds
+# and words.
 
 
 def main(out: str | None = "out", data_dir: str | None = None, quick: bool = False) -> None:
     start = perf_counter()
     sounds = read_or_make(data_dir, quick)
     n_train = int(sounds.is_train.sum())
-    print(f"{n_train} training sounds, {len(sounds.labels) - n_train} new ones, {len(sounds.kinds)} kinds", end=", ")
+    print(f"{n_train} training sounds, {len(sounds.labels) - n_train} new sounds, {len(sounds.kinds)} kinds", end=", ")
     print(f"{sum(map(len, sounds.frames)):,} frames, read in {perf_counter() - start:.1f} s")
 
     start = perf_counter()
@@ -228,8 +229,8 @@ def main(out: str | None = "out", data_dir: str | None = None, quick: bool = Fal
 
     print(f"{'on new sounds':44s}{'error':>10s}{'log-loss':>10s}{'fit, s':>10s}")
     proba = measure("bags, LSPC(scaling=None)", LSPC(scaling=None, random_state=0), X, sounds)
-    rival = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False)
-    measure("bags, calibrated SVC", rival, X, sounds)
+    svc = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False)
+    measure("bags, calibrated SVC", svc, X, sounds)
     measure("mean and spread of frames, LSPC()", LSPC(random_state=0), mean_and_spread(sounds.frames), sounds)
     figure = draw(sounds, proba)
     if out is None:
@@ -243,9 +244,11 @@ def main(out: str | None = "out", data_dir: str | None = None, quick: bool = Fal
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
-    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
-    parser.add_argument("--data-dir", help="folder with esc50_mfcc.npz; without one, sounds are made")
-    parser.add_argument("--quick", action="store_true", help="fewer sounds and words, for a test")
+    parser.add_argument("--out", default="out", help="folder for the figure")
+    parser.add_argument(
+        "--show", dest="out", action="store_const", const=None, help="show the figure in a window instead"
+    )
+    parser.add_argument("--data-dir", help="folder with esc50_mfcc.npz; without it, sounds are synthesised")
+    parser.add_argument("--quick", action="store_true", help="use fewer sounds and words")
     options = parser.parse_args()
     main(options.out, options.data_dir, options.quick)

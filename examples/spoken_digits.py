@@ -1,11 +1,12 @@
-"""Which digit was spoken? The hidden Markov kernel
-================================================
+"""Spoken digits with the hidden Markov kernel
+===========================================
 
-Makes spoken words as a mouth would, by resonances that glide from sound to sound, or reads cepstra of the free spoken
-digits (``fsdd_mfcc.npz``) from a data folder. Words differ in length and speed, so they are no rows of a table: each
-gets a small hidden Markov model, and two words are as far apart as each is unlikely under the other's model. The last
-speaker is heard for the first time; that a frame loses the mean of its word and gains its slope helps with that. Prints
-error and log-loss beside other ways; draws words with what they are taken for, and the distances between all of them.
+This example synthesises spoken words from resonances that glide from sound to sound, or reads the cepstra of the Free
+Spoken Digit Dataset (``fsdd_mfcc.npz``) from a data folder. Words differ in length and speed, so they do not form a
+table. Each word gets a small hidden Markov model, and the distance between two words says how unlikely each is under
+the other's model. The last speaker is not in the training data; subtracting the mean of a word from its frames and
+adding their slopes helps with that. The example compares error and log-loss with other methods and plots words with
+their class probabilities, and the distances between all words.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from kproba import LSPC, HiddenMarkovKernel, IndefiniteKernelWarning, SequenceFe
 from kproba.data import real
 
 # %%
-# Making words
-# ------------
-# A word is a path through resonances; speakers differ in the length of their mouths.
+# Synthesising words
+# ------------------
+# A word is a path through resonances; speakers differ in the length of their vocal tracts.
 
 BANDS, CEPSTRA = 32, 13
 RIGHT, OTHER = "#0072B2", "#C8C8C8"
-#: Resonances (in bands) and loudness of some sounds of speech.
+#: Resonances (in bands) and loudness of some speech sounds.
 SOUNDS = {
     "a": (12, 17, 1.0), "e": (8, 22, 1.0), "i": (5, 25, 1.0), "o": (9, 14, 1.0), "u": (5, 12, 1.0),
     "n": (4, 19, 0.6), "r": (8, 16, 0.7), "w": (5, 10, 0.7), "s": (26, 30, 0.35), "f": (20, 28, 0.25),
@@ -44,7 +45,7 @@ WORDS = ("irou", "wan", "tu", "fri", "for", "faiv", "siks", "sevn", "eit", "nain
 
 
 class Spoken(NamedTuple):
-    """Words as sequences of cepstra, the digit of each, and whether its speaker is known."""
+    """Words as sequences of cepstra, their digits, and whether they are used for training."""
 
     words: Sequences
     digits: np.ndarray
@@ -52,7 +53,7 @@ class Spoken(NamedTuple):
 
 
 def say(word: str, tract: float, random: np.random.Generator) -> np.ndarray:
-    """Cepstra of one word: resonances glide from sound to sound, each held for a while."""
+    """Cepstra of one word: resonances glide from sound to sound, each of which is held for a while."""
     sounds = np.array([SOUNDS[letter] for letter in word]) * [tract, tract, 1.0] + random.normal(size=(1, 3)) * [
         0.6,
         0.6,
@@ -68,7 +69,7 @@ def say(word: str, tract: float, random: np.random.Generator) -> np.ndarray:
 
 
 def made(per_digit: int, n_speakers: int, random: np.random.Generator) -> Spoken:
-    tracts = np.linspace(0.8, 1.1, n_speakers)  # long mouths and short ones; the shortest is new
+    tracts = np.linspace(0.8, 1.1, n_speakers)  # long vocal tracts and short ones; the shortest is the new speaker
     speaker = np.tile(np.arange(n_speakers), per_digit * 10 // n_speakers + 1)[: per_digit * 10]
     digits = random.permutation(np.arange(per_digit * 10) % 10)
     words = [say(WORDS[digit], tracts[who], random) for digit, who in zip(digits, speaker)]
@@ -76,7 +77,7 @@ def made(per_digit: int, n_speakers: int, random: np.random.Generator) -> Spoken
 
 
 def recorded(folder, most: int) -> Spoken:
-    """The free spoken digits; the last speaker is new, and of the others ``most`` words are known."""
+    """The Free Spoken Digit Dataset; the last speaker is new, and ``most`` words of the others are for training."""
     data = real.load("fsdd_mfcc", folder)
     words, is_new = (
         Sequences(data.X, data.extra["lengths"]),
@@ -90,11 +91,11 @@ def recorded(folder, most: int) -> Spoken:
 # %%
 # Fitting
 # -------
-# The kernel compares words of any length; the rest is LSPC as ever.
+# The kernel compares words of any length; the rest is the usual LSPC.
 
 
 def standardised(spoken: Spoken) -> Spoken:
-    """Scaled by the frames of the known words once, so that all that follows shares models and distances."""
+    """Scale once by the frames of the training words, so that all later steps share models and distances."""
     known = spoken.words[spoken.is_train].frames
     frames = (spoken.words.frames - known.mean(axis=0)) / known.std(axis=0)
     return spoken._replace(words=spoken.words.with_frames(frames))
@@ -108,9 +109,9 @@ def report(name: str, proba: np.ndarray, spoken: Spoken, seconds: float) -> np.n
 
 
 def by_kernel(spoken: Spoken) -> LSPC:
-    """Width, ridge and calibration by leave-one-out; models are fitted once a word."""
+    """Leave-one-out chooses width, ridge and calibration; one model is fitted per word."""
     model = LSPC(kernel=HiddenMarkovKernel(n_states=3), scaling=None, random_state=0)
-    with warnings.catch_warnings():  # it says that the kernel matrix had to be mended, which is as it should be
+    with warnings.catch_warnings():  # the kernel matrix is projected to PSD, as expected here
         warnings.simplefilter("ignore", IndefiniteKernelWarning)
         return model.fit(spoken.words[spoken.is_train], spoken.digits[spoken.is_train])
 
@@ -120,7 +121,7 @@ def probabilities(spoken: Spoken) -> np.ndarray:
 
 
 def by_svc(spoken: Spoken, kernel: HiddenMarkovKernel) -> np.ndarray:
-    """A calibrated SVC on the matrix of the same kernel."""
+    """A calibrated SVC on the same kernel matrix."""
     train = spoken.is_train
     K = kernel(spoken.words, spoken.words[train])
     svc = CalibratedClassifierCV(SVC(kernel="precomputed", C=10), ensemble=False)
@@ -128,19 +129,19 @@ def by_svc(spoken: Spoken, kernel: HiddenMarkovKernel) -> np.ndarray:
 
 
 def by_means(spoken: Spoken) -> np.ndarray:
-    """What remains when the order of the frames is forgotten."""
+    """A model that ignores the order of the frames."""
     X = np.array([np.concatenate([word.mean(axis=0), word.std(axis=0)]) for word in spoken.words])
     model = LSPC(random_state=0).fit(X[spoken.is_train], spoken.digits[spoken.is_train])
     return model.predict_proba(X[~spoken.is_train])
 
 
 # %%
-# Drawing
-# -------
+# Plots
+# -----
 
 
 def draw(raw: Spoken, proba: np.ndarray, distances: np.ndarray):
-    """Six words with their probabilities, and the distances of all new words to all known ones."""
+    """Six words with their probabilities, and the distances between all new words and all training words."""
     figure = plt.figure(figsize=(15, 7.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[1.35, 1])
     new = np.flatnonzero(~raw.is_train)
@@ -153,7 +154,7 @@ def draw(raw: Spoken, proba: np.ndarray, distances: np.ndarray):
         ax.set(xticks=[], yticks=[], ylabel="pitch")
         ax.set_title(f"“{raw.digits[new[row]]}”, {len(bands)} frames", fontsize=10)
         draw_bars(bars, proba[row], raw.digits[new[row]])
-    left.suptitle("Words of a new speaker: left sure ones, right those LSPC doubts most", fontsize=12)
+    left.suptitle("Words of a new speaker: confident predictions (left), least confident (right)", fontsize=12)
     draw_distances(right, raw, distances)
     return figure
 
@@ -166,7 +167,7 @@ def draw_bars(ax, p: np.ndarray, own: int) -> None:
 
 
 def draw_distances(figure, spoken: Spoken, distances: np.ndarray) -> None:
-    """Rows and columns in the order of the digits: dark squares are words that resemble each other."""
+    """Rows and columns are sorted by digit: dark squares are words that resemble each other."""
     known, new = spoken.digits[spoken.is_train], spoken.digits[~spoken.is_train]
     rows, columns = np.argsort(new, kind="stable"), np.argsort(known, kind="stable")
     ax = figure.subplots()
@@ -174,16 +175,16 @@ def draw_distances(figure, spoken: Spoken, distances: np.ndarray) -> None:
     for digits, set_ticks in ((known, ax.set_xticks), (new, ax.set_yticks)):
         places = [np.flatnonzero(np.sort(digits) == digit).mean() for digit in range(10)]
         set_ticks(places, [str(digit) for digit in range(10)])
-    ax.set(xlabel="known words, by digit", ylabel="words of the new speaker, by digit")
+    ax.set(xlabel="training words, by digit", ylabel="words of the new speaker, by digit")
     ax.tick_params(length=0)
-    figure.colorbar(shown, ax=ax, shrink=0.6, label="root of the loss of a frame, nats")
+    figure.colorbar(shown, ax=ax, shrink=0.6, label="square root of the loss per frame, nats")
     figure.suptitle("How unlikely each word is under the other's model", fontsize=12)
 
 
 # %%
-# Running it
-# ----------
-# ``--out`` names the folder for the picture, ``--show`` shows it in a window, ``--quick`` takes fewer words.
+# Running the example
+# -------------------
+# ``--out`` sets the folder for the figure, ``--show`` opens it in a window instead, and ``--quick`` uses fewer words.
 
 
 def main(out: str | None = "out", data_dir: str | None = None, quick: bool = False) -> None:
@@ -194,7 +195,7 @@ def main(out: str | None = "out", data_dir: str | None = None, quick: bool = Fal
     )
     spoken = standardised(raw._replace(words=SequenceFeatures().transform(raw.words)))
     lengths = spoken.words.lengths
-    print(f"{spoken.is_train.sum()} known words, {(~spoken.is_train).sum()} of a new speaker, ", end="")
+    print(f"{spoken.is_train.sum()} training words, {(~spoken.is_train).sum()} words of a new speaker, ", end="")
     print(f"{lengths.min()} to {lengths.max()} frames of {raw.words.n_coefficients} cepstra")
 
     print(f"\n{'on words of the new speaker':44s}{'error':>10s}{'log-loss':>10s}{'seconds':>10s}")
@@ -203,8 +204,8 @@ def main(out: str | None = "out", data_dir: str | None = None, quick: bool = Fal
     proba = model.predict_proba(spoken.words[~spoken.is_train])
     report("hidden Markov kernel, LSPC", proba, spoken, perf_counter() - start)
     for name, method in (
-        ("frames as they are, LSPC", lambda: probabilities(standardised(raw))),
-        ("the same matrix, calibrated SVC", lambda: by_svc(spoken, model.kernel_)),
+        ("the same without SequenceFeatures, LSPC", lambda: probabilities(standardised(raw))),
+        ("same kernel matrix, calibrated SVC", lambda: by_svc(spoken, model.kernel_)),
         ("mean and spread of frames, LSPC", lambda: by_means(spoken)),
     ):
         start = perf_counter()
@@ -212,8 +213,8 @@ def main(out: str | None = "out", data_dir: str | None = None, quick: bool = Fal
         report(name, found, spoken, perf_counter() - start)
 
     known = model.loo_proba_[np.arange(spoken.is_train.sum()), spoken.digits[spoken.is_train]]
-    promised = -np.log(known).mean()
-    print(f"\nLeave-one-out on the known words, which hears no new speaker, promised a log-loss of {promised:.3f}.")
+    loo_loss = -np.log(known).mean()
+    print(f"\nLeave-one-out log-loss on the training words, which has no new speaker: {loo_loss:.3f}")
     distances = model.kernel_.pairs(spoken.words[~spoken.is_train], spoken.words[spoken.is_train])
     figure = draw(raw, proba, distances)
     if out is None:
@@ -222,14 +223,16 @@ def main(out: str | None = "out", data_dir: str | None = None, quick: bool = Fal
         path = Path(out) / "spoken_digits.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)
-        print(f"Words and distances: {path.resolve()}")
+        print(f"Figure: {path.resolve()}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", default="out", help="folder for the picture that is drawn")
-    parser.add_argument("--show", dest="out", action="store_const", const=None, help="show the picture instead")
-    parser.add_argument("--data-dir", help="folder with fsdd_mfcc.npz; without one, words are made")
-    parser.add_argument("--quick", action="store_true", help="fewer words, for a test")
+    parser.add_argument("--out", default="out", help="folder for the figure")
+    parser.add_argument(
+        "--show", dest="out", action="store_const", const=None, help="show the figure in a window instead"
+    )
+    parser.add_argument("--data-dir", help="folder with fsdd_mfcc.npz; without it, words are synthesised")
+    parser.add_argument("--quick", action="store_true", help="use fewer words")
     options = parser.parse_args()
     main(options.out, options.data_dir, options.quick)

@@ -1,9 +1,9 @@
 """
-A pipeline in ONNX gives the same probabilities
-===============================================
+Exporting a pipeline to ONNX
+============================
 
-:func:`kproba.to_onnx` writes a classifier, preprocessing included, as a graph that runs without Python. Does it say the
-same? It needs ``pip install 'kproba[onnx]' onnxruntime``.
+:func:`kproba.to_onnx` converts a classifier, preprocessing included, to a graph that runs without Python. This example
+checks that it returns the same probabilities. It needs ``pip install 'kproba[onnx]' onnxruntime``.
 """
 
 import warnings
@@ -26,8 +26,8 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_st
 rows = X_new.astype(np.float32)
 
 # %%
-# To a graph
-# ----------
+# Convert
+# -------
 
 model = make_pipeline(StandardScaler(), LSPC(random_state=0)).fit(X, y)
 graph = to_onnx(model)
@@ -37,27 +37,27 @@ for part in (*session.get_inputs(), *session.get_outputs()):
     print(f"{part.name:14s}{part.type:16s}{part.shape}")
 
 # %%
-# And back
-# --------
+# Check
+# -----
 
 label, proba = session.run(["label", "probabilities"], {"X": rows})
 in_python = model.predict_proba(rows.astype(np.float64))
 print(f"labels that differ: {(label != model.predict(rows)).sum()} of {len(rows)}")
-print(f"largest difference of a probability: {abs(proba - in_python).max():.0e}")
+print(f"largest difference between probabilities: {abs(proba - in_python).max():.0e}")
 
 # %%
-# Beside a calibrated SVC
-# -----------------------
-# skl2onnx converts ``CalibratedClassifierCV`` around a pipeline with an SVC without an error. In versions that have
-# `issue 1246 <https://github.com/onnx/sklearn-onnx/issues/1246>`_ the graph may put other numbers into the sigmoid than
-# those it was fitted on. Whether it does depends on the problem, so look before you ship; the same check serves every
-# graph. Below it is made for the two classes of tumours and for the three of wines.
+# Comparison with a calibrated SVC
+# --------------------------------
+# skl2onnx converts ``CalibratedClassifierCV`` around a pipeline with an SVC without an error. In versions with
+# `issue 1246 <https://github.com/onnx/sklearn-onnx/issues/1246>`_ the graph may pass other numbers to the sigmoid than
+# those it was fitted on. Whether it does depends on the problem, so check before you deploy; the same check works for
+# every graph. Here it is done for two classes of tumours and three classes of wine.
 
 warnings.filterwarnings("ignore", message="Attribute `prob[AB]_` was deprecated", category=FutureWarning)
 
 
 def by_svc(X, y, rows):
-    """Probabilities of a calibrated SVC for the rows, in Python and by its graph."""
+    """Probabilities of a calibrated SVC for the rows, in Python and from its graph."""
     svc = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC())).fit(X, y)
     graph = skl2onnx.to_onnx(svc, rows[:1], options={"zipmap": False}).SerializeToString()
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
@@ -67,12 +67,12 @@ def by_svc(X, y, rows):
 wines, kinds = load_wine(return_X_y=True)
 svc_in_python, svc_proba = by_svc(X, y, rows)
 of_wines, wines_proba = by_svc(wines, kinds, wines.astype(np.float32))
-print(f"skl2onnx {skl2onnx.__version__}, largest difference of a probability:", end=" ")
+print(f"skl2onnx {skl2onnx.__version__}, largest difference between probabilities:", end=" ")
 print(f"{abs(svc_proba - svc_in_python).max():.2g} for tumours, {abs(wines_proba - of_wines).max():.2g} for wines")
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained", sharex=True, sharey=True)
-pictures = (("kproba.to_onnx, LSPC", in_python, proba), ("skl2onnx, calibrated SVC", svc_in_python, svc_proba))
-for ax, (title, python, onnx) in zip(axes, pictures):
+panels = (("kproba.to_onnx, LSPC", in_python, proba), ("skl2onnx, calibrated SVC", svc_in_python, svc_proba))
+for ax, (title, python, onnx) in zip(axes, panels):
     ax.axline((0, 0), slope=1, color="0.6", linestyle=":")
     for label, name, colour, marker in ((0, "malignant", "#D55E00", "^"), (1, "benign", "#0072B2", "o")):
         own = y_new == label

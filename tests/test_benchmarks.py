@@ -453,4 +453,4 @@ def test_oversubscription(tmp_path, monkeypatch):
     module.main(["--out", str(tmp_path), "--repeats", "1", "--rows", "50"])
     found = results.read("oversubscription", tmp_path)
     found["cells"] = {"loky": found["cells"]["threading"], **found["cells"]}
-    assert "| one fit of 50 rows, all given |" in tables.oversubscription(found) and found["stamp"]["cores"] >= 1
+    assert "| one fit of 50 rows, parameters given |" in tables.oversubscription(found) and found["stamp"]["cores"] >= 1
