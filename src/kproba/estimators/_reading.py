@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..arrays import choose as choose_device
 from ..arrays import is_tensor, to_numpy
-from ..data.all_rows import AllRows
+from ..data.all_rows import AllRows, SumsOverRows
 from ..data.checkpoint import Checkpoint
 from ..data.columns import refuse_text, refuse_times
 from ..data.dask import DaskSource, is_dask
@@ -43,7 +43,7 @@ class Training:
     rows: Rows
     seed: int
     n_given: int
-    everything: Any = None
+    everything: SumsOverRows | None = None
     inputs: Any = None
     place: np.ndarray | None = None
     saved: Checkpoint | None = None
@@ -56,6 +56,12 @@ class Training:
     def size(self) -> int:
         """Distinct rows; of a source, whose copies nobody has counted, all rows."""
         return self.n_given if self.is_sample else self.rows.n_distinct
+
+    @property
+    def source(self) -> AllRows:
+        """Everything, where it is a source that can be read again and again."""
+        assert isinstance(self.everything, AllRows)
+        return self.everything
 
     def finish(self) -> None:
         """The fit is complete: nothing that was kept for resuming it is needed any more."""
