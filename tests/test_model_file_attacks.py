@@ -252,7 +252,7 @@ def test_one_array_of_many_objects(file):
     made = file(LSPC(class_weight={"a": np.ones(500_000)}, ridge=0.1))
     number = next(i for i, node in enumerate(made.nodes) if node["is"] == "array")
     state = {name: {"ref": number} for name in ("center", "scale", "relevance", "squashed")}
-    shared = {"is": "object", "class": "kproba.data.scaling.Scaling", "state": state}
+    shared = {"is": "object", "class": "kproba.scaling.Scaling", "state": state}
     made.nodes.extend([shared] * 5000)
     assert "over and over" in costs(made.write())
 
