@@ -262,6 +262,8 @@ def _check_mended(kernel: Mended) -> None:
     m = len(kernel.landmarks)
     fits = _is_numbers(kernel.values, 1, "f") and _is_numbers(kernel.vectors, 2, "f")
     _need(fits and kernel.values.shape == (m,) and kernel.vectors.shape == (m, m), kernel, f"it is not of {m} rows")
+    _need(np.abs(kernel.vectors).max() < 1.0 + 1e-6, kernel, "its vectors are longer than one")
+    _need(np.abs(kernel.values).max() < LARGEST, kernel, "its eigenvalues are too large")
 
 
 def _check_scaling(scaling: Scaling) -> None:
