@@ -33,10 +33,10 @@ from kproba.data.hashing import row_keys
 from kproba.data.items import Items
 from kproba.kernels import hidden_markov, sequence
 from kproba.kernels.hidden_markov import COVARIANCES, Forward, Models, log_likelihoods
-from kproba.kernels.mended import Mended, definite
+from kproba.kernels.projected import ProjectedKernel, project_indefinite
 from oracles import clipped, hmm_log_likelihood, ridge_solution, spectrum
 
-# that a matrix was mended is what these kernels say of themselves; tests of the message look for it
+# that a matrix was projected is what these kernels say of themselves; tests of the message look for it
 pytestmark = pytest.mark.filterwarnings("ignore::kproba.IndefiniteKernelWarning")
 
 
@@ -544,7 +544,7 @@ class TestMended:
         rows = Items(range(n))
 
         class Rough(kproba.Kernel):
-            name, is_definite, is_mended = "rough", False, True
+            name, is_definite, is_projected = "rough", False, True
 
             def read(self, X):
                 return X
@@ -559,27 +559,27 @@ class TestMended:
         known, new = rows[:15], rows[15:]
         K, k_new = kernel(known, known), kernel(new, known)
         assert np.linalg.eigvalsh(K)[0] < -0.01
-        mended = definite(kernel, known)
-        assert isinstance(mended, Mended)
+        projected = project_indefinite(kernel, known)
+        assert isinstance(projected, ProjectedKernel)
         expected, features = clipped(K, k_new)
-        np.testing.assert_allclose(mended.gram(known), expected, atol=1e-10)
-        np.testing.assert_allclose(mended(known, known), expected, atol=1e-10)
-        np.testing.assert_allclose(mended(new, known), features, atol=1e-10)
-        np.testing.assert_allclose(mended.evaluator(known)(new), features, atol=1e-10)
+        np.testing.assert_allclose(projected.gram(known), expected, atol=1e-10)
+        np.testing.assert_allclose(projected(known, known), expected, atol=1e-10)
+        np.testing.assert_allclose(projected(new, known), features, atol=1e-10)
+        np.testing.assert_allclose(projected.evaluator(known)(new), features, atol=1e-10)
         some = rows[3:8]
-        np.testing.assert_allclose(mended(known, some), expected[:, 3:8], atol=1e-10)
-        np.testing.assert_allclose(mended.gram(some), expected[3:8, 3:8], atol=1e-10)
+        np.testing.assert_allclose(projected(known, some), expected[:, 3:8], atol=1e-10)
+        np.testing.assert_allclose(projected.gram(some), expected[3:8, 3:8], atol=1e-10)
         values = np.linalg.eigvalsh(K)
-        assert mended.negative_share == pytest.approx(-values[values < 0].sum() / np.abs(values).sum())
+        assert projected.negative_share == pytest.approx(-values[values < 0].sum() / np.abs(values).sum())
 
     def test_a_definite_matrix_is_left_alone(self):
         X, _ = sequences(10)
         kernel = HiddenMarkovKernel(2, width=0.5)
-        assert definite(kernel, Sequences.of(X)) is kernel
-        assert definite(Intersection(), histograms()[0]) == Intersection()
+        assert project_indefinite(kernel, Sequences.of(X)) is kernel
+        assert project_indefinite(Intersection(), histograms()[0]) == Intersection()
 
     @pytest.mark.filterwarnings("default::kproba.IndefiniteKernelWarning")
-    def test_lspc_equals_ridge_regression_on_the_mended_matrix(self):
+    def test_lspc_equals_ridge_regression_on_the_projected_matrix(self):
         X, y = sequences(40)
         kernel = HiddenMarkovKernel(2, width=2.0, prior_variance=0.1, prior_frames=1.0)
         settings = {"kernel": kernel, "ridge": 0.01, "scaling": None, "link": "none"}

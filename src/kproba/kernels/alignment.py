@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.items import Sequences, Table
-from .base import WithoutTiles, check_width
-from .radial import OfDivergence, positive_median
+from .base import Untiled, check_width
+from .radial import DivergenceKernel, positive_median
 
 #: Sequences from which the bandwidth is taken.
 BANDWIDTH_ROWS = 100
 
 
 @dataclass(frozen=True)
-class GlobalAlignment(WithoutTiles, OfDivergence):
+class GlobalAlignment(Untiled, DivergenceKernel):
     """g(x, z)^(1/σ²), where g is Cuturi's global alignment kernel (2011), normalised so that g(x, x) = 1.
 
     g sums over all alignments of two sequences the products of local kernels of bandwidth ``sigma``; with σ = 1 it is
@@ -45,7 +45,7 @@ class GlobalAlignment(WithoutTiles, OfDivergence):
     sigma: Any = None
     name: ClassVar[str] = "global alignment"
     is_definite: ClassVar[bool] = False
-    is_mended: ClassVar[bool] = True
+    is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):

@@ -29,7 +29,7 @@ class Kernel:
     #: whether every kernel matrix is sure to be positive semi-definite; one that is not is checked where it penalises
     is_definite: ClassVar[bool] = True
     #: whether one that is not is made so; otherwise it is refused
-    is_mended: ClassVar[bool] = False
+    is_projected: ClassVar[bool] = False
     #: whether columns may be scaled before
     takes_scaling: ClassVar[bool] = True
     #: whether tensors of other libraries can be met with each other where they lie
@@ -114,7 +114,7 @@ class Kernel:
         return features
 
 
-class WithoutTiles:
+class Untiled:
     """A kernel that meets all rows with all centres at once, in its ``pairs``."""
 
     def evaluator(self: Any, Z):

@@ -25,9 +25,9 @@ COVARIANCES = ("diag", "spherical", "full", "tied")
 STICKY = 0.8
 #: What is added to the counts of first states and of transitions: none is impossible because it was not seen.
 PSEUDO_COUNT = 0.1
-MOST_ITERATIONS, ENOUGH = 20, 1e-2
+MAX_ITERATIONS, TOLERANCE = 20, 1e-2
 #: Sequences that a process fits at a time; fewer than two such parts are not worth a process.
-PART = 64
+SEQUENCES_PER_JOB = 64
 #: What the scaled probabilities of a step may fall to; below, sums are made anew from logarithms.
 UNDERFLOW = 1e-200
 
@@ -73,7 +73,7 @@ class Models:
 def fit_models(X: Sequences, spec: Spec, workers: int = 1, verbose: int = 0) -> tuple[Models, np.ndarray]:
     """One model for every sequence, on several processes where there are many, and log p(x|λ_x) by the frame (n,)."""
     _hmmlearn()
-    parts = row_slices(len(X), 1, PART)
+    parts = row_slices(len(X), 1, SEQUENCES_PER_JOB)
     jobs = (joblib.delayed(_fit_part)(list(X[part]), spec) for part in parts)
     parallel = joblib.Parallel(n_jobs=min(workers, len(parts)), return_as="generator")
     models, own, degenerate = [], [], 0
@@ -119,8 +119,8 @@ def _fitted(frames: np.ndarray, spec: Spec) -> tuple[Models, float] | None:
         covars_weight=weight,
         startprob_prior=1.0 + PSEUDO_COUNT,
         transmat_prior=1.0 + PSEUDO_COUNT,
-        n_iter=MOST_ITERATIONS,
-        tol=ENOUGH * len(frames),
+        n_iter=MAX_ITERATIONS,
+        tol=TOLERANCE * len(frames),
         init_params="",
     )
     model.startprob_, model.transmat_ = start.start[0], start.transition[0]

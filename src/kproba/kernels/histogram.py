@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .base import Kernel, check_width
-from .radial import OfDivergence, manhattan
+from .radial import DivergenceKernel, manhattan
 
 
 def _dense(X) -> np.ndarray:
@@ -28,7 +28,7 @@ def check_histograms(X, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class ChiSquared(OfDivergence):
+class ChiSquared(DivergenceKernel):
     """exp(−D/2σ²) with D = Σ_j (x_j − z_j)²/(x_j + z_j), for histograms.
 
     >>> import numpy as np

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from ..arrays import in_place, not_below_zero
+from ..arrays import clip_negative, in_place
 from .base import Kernel, check_width, dot, same_format, symmetrised
-from .two_valued import manhattan_by_product, signed_pulls
+from .two_valued import manhattan_by_product, signed_sums
 
 #: Rows that tell whether the terms of squared distances cancel, and the share of a distance that may be lost.
 CANCEL_ROWS, CANCEL_SHARE = 50, 1e-6
@@ -83,7 +83,7 @@ def squared_distances_on_device(device, X, Z):
     xx, zz = (xp.sum(part * part, axis=1)[:, None] for part in (X, Z))
     left = xp.concat([-2.0 * X, xx, xp.ones_like(xx)], axis=1)
     right = xp.concat([Z, xp.ones_like(zz), zz], axis=1)
-    return not_below_zero(device.product(left, right.mT))
+    return clip_negative(device.product(left, right.mT))
 
 
 def manhattan_on_device(device, X, Z):
@@ -202,7 +202,7 @@ class Laplacian(Radial):
 
     def sensitivity(self, X, Z, coef):
         features = self.of_pairs(self.pairs(X, Z)) / self.width
-        return np.array([np.sum(np.square(pull)) for pull in signed_pulls(X, Z, features, coef)]) / len(X)
+        return np.array([np.sum(np.square(pull)) for pull in signed_sums(X, Z, features, coef)]) / len(X)
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class Matern(Radial):
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
 
 
-class OfDivergence(Kernel):
+class DivergenceKernel(Kernel):
     """exp(−D/2σ²) of pairs D ≥ 0, which need not be squared distances."""
 
     has_width: ClassVar[bool] = True

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.items import Sequences, Table
-from .base import WithoutTiles, check_width
+from .base import Untiled, check_width
 from .hidden_markov import COVARIANCES, Models, Spec, fit_models, log_likelihoods
-from .radial import OfDivergence
+from .radial import DivergenceKernel
 
 
 @dataclass(frozen=True)
-class HiddenMarkovKernel(WithoutTiles, OfDivergence):
+class HiddenMarkovKernel(Untiled, DivergenceKernel):
     """exp(−D(x, z)/2σ²) of two sequences, each modelled by a small Gaussian hidden Markov model.
 
     With λ_x the model of x and T_x the frames of x,
@@ -56,7 +56,7 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
     prior_frames: float = 32.0
     name: ClassVar[str] = "hidden Markov"
     is_definite: ClassVar[bool] = False
-    is_mended: ClassVar[bool] = True
+    is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
@@ -101,8 +101,8 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
         if of_x is of_z:
             loss, back = of_x.losses(X, Z, workers), of_x.losses(Z, X, workers)
         else:
-            loss = of_x.own_of(X) - _a_frame(X, of_z.models(Z), workers)
-            back = of_z.own_of(Z) - _a_frame(Z, of_x.models(X), workers)
+            loss = of_x.own_of(X) - _mean_log_likelihood(X, of_z.models(Z), workers)
+            back = of_z.own_of(Z) - _mean_log_likelihood(Z, of_x.models(X), workers)
         return np.maximum(0.5 * (loss + back.T), 0.0)
 
     def _comparisons(self, X: Sequences) -> Comparisons:
@@ -141,7 +141,7 @@ class Comparisons:
 
     def losses(self, X: Sequences, Z: Sequences, workers: int) -> np.ndarray:
         """What a frame of each x loses by the model of each z of the same collection (n, b)."""
-        return self.own_of(X) - self.table.block(X, Z, lambda X, Z: _a_frame(X, self.models(Z), workers))
+        return self.own_of(X) - self.table.block(X, Z, lambda X, Z: _mean_log_likelihood(X, self.models(Z), workers))
 
     def taken(self, places: np.ndarray) -> Comparisons:
         """The same for a collection of some of the sequences."""
@@ -150,6 +150,6 @@ class Comparisons:
         return some
 
 
-def _a_frame(X: Sequences, models: Models, workers: int) -> np.ndarray:
+def _mean_log_likelihood(X: Sequences, models: Models, workers: int) -> np.ndarray:
     """log p(x|model)/T (n, m)."""
     return log_likelihoods(X, models, workers) / X.lengths[:, None]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..data.items import Items, as_items
-from .base import Kernel, WithoutTiles, dot
+from .base import Kernel, Untiled, dot
 from .radial import positive_median
 
 
@@ -51,7 +51,7 @@ class Bags(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spectrum(WithoutTiles, Kernel):
+class Spectrum(Untiled, Kernel):
     """exp(−(1 − s(x, z))/σ²), where s is how much two strings or two sets have in common.
 
     A string is the bag of its substrings of some ``length``, a set the bag of its members, and s is the cosine of two

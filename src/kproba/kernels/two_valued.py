@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 #: From so many such columns on, a matrix product is faster than to go through them.
-MANY = 16
+MIN_COLUMNS = 16
 #: Where fewer of the values than this share are high, the product is a sparse one.
-FEW = 0.1
+SPARSE_SHARE = 0.1
 
 
 def manhattan_by_product(Z: np.ndarray):
@@ -20,16 +20,16 @@ def manhattan_by_product(Z: np.ndarray):
     In a column where z is low or high, |x − z| = |x − low| + t·(|x − high| − |x − low|) with t = 1 where z is high:
     for all such columns one product with the matrix of t, whatever x is.
     """
-    if Z.shape[1] < MANY or not len(Z):
+    if Z.shape[1] < MIN_COLUMNS or not len(Z):
         return None
     low, high = Z.min(axis=0), Z.max(axis=0)
     is_high = np.equal(Z, high)
     two = (is_high | np.equal(Z, low)).all(axis=0)
-    if np.count_nonzero(two) < MANY:
+    if np.count_nonzero(two) < MIN_COLUMNS:
         return None
     low, high, marks = low[two].astype(np.float64), high[two].astype(np.float64), is_high[:, two].astype(np.float64)
     others = np.ascontiguousarray(Z[:, ~two])
-    if marks.mean() < FEW:
+    if marks.mean() < SPARSE_SHARE:
         marks = sparse.csr_array(marks)
 
     def write(X, out):
@@ -45,7 +45,7 @@ def manhattan_by_product(Z: np.ndarray):
     return write
 
 
-def signed_pulls(X: np.ndarray, Z: np.ndarray, features: np.ndarray, coef: np.ndarray) -> Iterator[np.ndarray]:
+def signed_sums(X: np.ndarray, Z: np.ndarray, features: np.ndarray, coef: np.ndarray) -> Iterator[np.ndarray]:
     """(features·sign(x_j − z_j))·coef (n, k) for every column j, up to the signs of its rows.
 
     Where a column has two values, only points of the other value count: the fewer of the two sorts are summed, and

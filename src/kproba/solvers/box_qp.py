@@ -21,11 +21,11 @@ from .surface_loss import SurfaceLoss
 MAX_STEPS = 60
 #: A point counts as optimal when the mean product of a distance to the box and its multiplier, and the slope, are
 #: these parts of the slope at the start.
-ENOUGH, FLAT = 1e-13, 1e-10
+GAP_TOL, GRADIENT_TOL = 1e-13, 1e-10
 #: A pivot of H, as a root and a share of the largest, below which rounding has a say in it: then the box decides.
 RESOLVED = 1e-6
 #: A step goes this far of the way to the box.
-NEARLY = 0.995
+STEP_FRACTION = 0.995
 
 
 def maximise(loss: SurfaceLoss) -> tuple[np.ndarray, bool, int]:
@@ -65,10 +65,10 @@ class _Point(NamedTuple):
     and those of the coupling. Distances are kept beside a, because near the box a − lower would round to zero."""
 
     a: np.ndarray
-    room: np.ndarray
-    head: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
+    lower_gap: np.ndarray
+    upper_gap: np.ndarray
+    lower_dual: np.ndarray
+    upper_dual: np.ndarray
     nu: np.ndarray
 
     def moved(self, length: float, step: _Point) -> _Point:
@@ -92,14 +92,14 @@ class _Interior:
         while n_iter < MAX_STEPS:
             mu, slope, steeper = _complementarity(point), self._slope(point), steep
             steep = float(np.abs(slope).max())
-            if mu < ENOUGH * size and (steep < FLAT * size or steep > 0.5 * steeper):
+            if mu < GAP_TOL * size and (steep < GRADIENT_TOL * size or steep > 0.5 * steeper):
                 break  # the slope falls with every step until it is made of rounding errors
             newton = self._newton(point, slope)
             predictor = newton(0.0, 0.0)
             ahead = _complementarity(point.moved(_length(point, predictor), predictor))
             target = mu * (ahead / mu) ** 3
-            step = newton(target - predictor.a * predictor.below, target + predictor.a * predictor.above)
-            point = point.moved(NEARLY * _length(point, step), step)
+            step = newton(target - predictor.a * predictor.lower_dual, target + predictor.a * predictor.upper_dual)
+            point = point.moved(STEP_FRACTION * _length(point, step), step)
             n_iter += 1
         return point.a, n_iter
 
@@ -114,18 +114,20 @@ class _Interior:
 
     def _slope(self, point: _Point) -> np.ndarray:
         """The gradient of the Lagrangian, zero at the optimum."""
-        return self.Q @ point.a - self.g - point.below + point.above + point.nu[:, None]
+        return self.Q @ point.a - self.g - point.lower_dual + point.upper_dual + point.nu[:, None]
 
     def _newton(self, point: _Point, slope: np.ndarray) -> Callable[..., _Point]:
-        """A function of the products that room and multipliers are to have, which gives the step towards them."""
-        solve = self._factor(point.below / point.room + point.above / point.head)
+        """A function of the products that lower_gap and multipliers are to have, which gives the step towards them."""
+        solve = self._factor(point.lower_dual / point.lower_gap + point.upper_dual / point.upper_gap)
         short = 0.0 if self.total is None else self.total - point.a.sum(axis=1)
 
-        def step(at_room, at_head) -> _Point:
-            below, above = at_room / point.room - point.below, at_head / point.head - point.above
-            da, dnu = solve(below - above - slope, short)
-            below, above = below - point.below / point.room * da, above + point.above / point.head * da
-            return _Point(da, da, -da, below, above, dnu)
+        def step(lower_product, upper_product) -> _Point:
+            lower = lower_product / point.lower_gap - point.lower_dual
+            upper = upper_product / point.upper_gap - point.upper_dual
+            da, dnu = solve(lower - upper - slope, short)
+            lower = lower - point.lower_dual / point.lower_gap * da
+            upper = upper + point.upper_dual / point.upper_gap * da
+            return _Point(da, da, -da, lower, upper, dnu)
 
         return step
 
@@ -146,7 +148,7 @@ class _Interior:
 
 def _complementarity(point: _Point) -> float:
     """μ: the mean product of a distance to the box and its multiplier, zero at the optimum."""
-    return float((point.room * point.below + point.head * point.above).mean()) / 2.0
+    return float((point.lower_gap * point.lower_dual + point.upper_gap * point.upper_dual).mean()) / 2.0
 
 
 def _length(point: _Point, step: _Point) -> float:
@@ -155,7 +157,7 @@ def _length(point: _Point, step: _Point) -> float:
     A quadratic ties coefficients and multipliers, so both take the same.
     """
     positive = slice(1, 5)
-    return min(1.0, *(_reach(room, change) for room, change in zip(point[positive], step[positive])))
+    return min(1.0, *(_max_steps(gap, change) for gap, change in zip(point[positive], step[positive])))
 
 
 def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -167,18 +169,18 @@ def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 def _lower(system: np.ndarray) -> np.ndarray:
     """The Cholesky factor of a matrix that is positive definite, if only just: rounding may need a little help."""
-    help_ = 1e-15 * float(np.diagonal(system).max())
-    while np.isfinite(help_):
+    jitter = 1e-15 * float(np.diagonal(system).max())
+    while np.isfinite(jitter):
         lower, info = linalg.lapack.dpotrf(system, lower=1)
         if info == 0:
             return lower
-        system = system + help_ * np.eye(len(system))
-        help_ *= 10.0
+        system = system + jitter * np.eye(len(system))
+        jitter *= 10.0
     raise linalg.LinAlgError("The sums over rows have values that are no numbers.")
 
 
-def _reach(room: np.ndarray, step: np.ndarray) -> float:
-    """How many such steps fit into the room."""
+def _max_steps(gap: np.ndarray, step: np.ndarray) -> float:
+    """How many such steps fit into the gap."""
     shrinking = step < 0
     with np.errstate(over="ignore"):  # a step next to nothing: as many as you like
-        return float(np.min(room[shrinking] / -step[shrinking], initial=np.inf))
+        return float(np.min(gap[shrinking] / -step[shrinking], initial=np.inf))

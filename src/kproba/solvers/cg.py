@@ -60,12 +60,12 @@ class Nystrom:
         lower = jittered_factor(cross[sample])
         cross *= root[:, None]
         _in_place(cross, lambda rows: linalg.solve_triangular(lower, rows.T, lower=True, check_finite=False).T)
-        values, turn = linalg.eigh(cross.T @ cross, driver="evd", overwrite_a=True, check_finite=False)
-        values, turn = values[::-1], turn[:, ::-1]
+        values, rotation = linalg.eigh(cross.T @ cross, driver="evd", overwrite_a=True, check_finite=False)
+        values, rotation = values[::-1], rotation[:, ::-1]
         kept = values > rounding_level(values)  # vectors of smaller ones are rounding errors, not orthogonal
-        turn = turn[:, kept] / np.sqrt(values[kept])
-        _in_place(cross, lambda rows: rows @ turn)
-        return cls(cross[:, : turn.shape[1]], values[kept].copy(), root)
+        rotation = rotation[:, kept] / np.sqrt(values[kept])
+        _in_place(cross, lambda rows: rows @ rotation)
+        return cls(cross[:, : rotation.shape[1]], values[kept].copy(), root)
 
     def precondition(self, residual: np.ndarray, ridge: float) -> np.ndarray:
         """(λ_m + ρ) U(Λ + ρ)⁻¹Uᵀr + (I − UUᵀ)r, as r − U diag((λ − λ_m)/(λ + ρ)) Uᵀr: positive definite."""
@@ -152,8 +152,8 @@ class _Run:
         """(M + ρI)⁻¹ of the residual's columns, until the norm of what is left is below ``goal`` (k,)."""
         found, active = np.zeros_like(residual), np.arange(residual.shape[1])
         residual = residual.copy()
-        along = turned = self.preconditioner.precondition(residual, self.ridge)
-        fall = _dots(residual, turned)
+        along = preconditioned = self.preconditioner.precondition(residual, self.ridge)
+        fall = _dots(residual, preconditioned)
         while len(active) and self.n_iter < self.max_iter:
             image = self.times(along)
             bend = _dots(along, image)
@@ -164,9 +164,9 @@ class _Run:
             self._count(left := np.linalg.norm(residual, axis=0) / goal[active])
             if (done := flat | (left <= 1.0)).any():
                 active, residual, along, fall = active[~done], residual[:, ~done], along[:, ~done], fall[~done]
-            turned = self.preconditioner.precondition(residual, self.ridge)
-            fall, before = _dots(residual, turned), fall
-            along = turned + (fall / before) * along
+            preconditioned = self.preconditioner.precondition(residual, self.ridge)
+            fall, before = _dots(residual, preconditioned), fall
+            along = preconditioned + (fall / before) * along
         return found
 
     def _count(self, left: np.ndarray) -> None:

@@ -25,7 +25,7 @@ class DeviceFactor:
 
     def leverage(self, phi) -> np.ndarray:
         """φᵀ(H + ρP)⁻¹φ = ‖L⁻¹φ‖² of rows of features, which lie on the device."""
-        half = self.device.solve_lower(self.lower, self.device.in_full(phi).mT)
+        half = self.device.solve_lower(self.lower, self.device.to_float64(phi).mT)
         return self.device.get(self.device.xp.sum(half * half, axis=0))
 
 

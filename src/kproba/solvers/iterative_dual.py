@@ -78,13 +78,13 @@ class IterativeDual:
         return self.kernel(self.points[rows], self.points[rows])
 
     @cached_property
-    def _few(self) -> np.ndarray:
+    def _rounded_points(self) -> np.ndarray:
         """The points in float32, if it holds their squares."""
         return self.points.astype(np.float32 if abs(self.points).max() < FARTHEST_IN_FLOAT32 else np.float64)
 
     @cached_property
     def _kept(self) -> np.ndarray | None:
-        return self.kernel(self._few, self._few) if 4 * self.n_points**2 <= KEEP_BYTES else None
+        return self.kernel(self._rounded_points, self._rounded_points) if 4 * self.n_points**2 <= KEEP_BYTES else None
 
     def _product(self, V: np.ndarray) -> np.ndarray:
         """KV: float32 is enough for a residual of 1e-4."""
@@ -93,5 +93,5 @@ class IterativeDual:
             return (self._kept @ V32).astype(np.float64)
         out = np.empty_like(V)
         for rows in row_slices(self.n_points, 4 * self.n_points):
-            out[rows] = self.kernel(self._few[rows], self._few) @ V32
+            out[rows] = self.kernel(self._rounded_points[rows], self._rounded_points) @ V32
         return out

@@ -33,9 +33,9 @@ def _descend(objective, start, factor, tol: float, max_iter: int):
     shape = start.X.shape
 
     def value_and_gradient(z):
-        point = objective.at(start.X + factor.half(z.reshape(shape)))
-        return point.value, factor.half_transposed(objective.gradient(point)).ravel()
+        point = objective.at(start.X + factor.unwhiten(z.reshape(shape)))
+        return point.value, factor.whiten(objective.gradient(point)).ravel()
 
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 0.1 * tol, "gtol": 0.0, "maxcor": 20}
     found = minimize(value_and_gradient, np.zeros(start.X.size), jac=True, method="L-BFGS-B", options=options)
-    return objective.at(start.X + factor.half(found.x.reshape(shape))), found.nit
+    return objective.at(start.X + factor.unwhiten(found.x.reshape(shape))), found.nit

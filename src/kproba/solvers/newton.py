@@ -16,7 +16,7 @@ LOOSEST, TIGHTEST = 0.25, 1e-3
 #: After so many products in one step the weights of the preconditioner are brought up to date.
 STALE_AFTER = 25
 #: Products in one step at most.
-MOST_PRODUCTS = 500
+MAX_PRODUCTS = 500
 #: A step is long enough when the slope along it has fallen to this share.
 RAY_SLOPE = 0.1
 #: Share of the Newton step's gain that may be missing where convergence is checked.
@@ -62,7 +62,7 @@ def conjugate_gradients(
     missing is judged by what products gain, not by the residual: a factor that underrates some curvature makes the
     residual large where there is nothing to gain, and its fall says nothing about the rest.
     """
-    residual = -factor.half_transposed(gradient)
+    residual = -factor.whiten(gradient)
     step, along = np.zeros_like(residual), residual.copy()
     norm = first = float(np.vdot(residual, residual))
     # to first order this is the decrement; what rounding leaves of it may lie where the Hessian is zero (a constant
@@ -73,8 +73,8 @@ def conjugate_gradients(
         near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
         share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
     gained, left = 0.0, 1.0
-    for n_products in range(1, MOST_PRODUCTS + 1):
-        image = objective.turned_product(point, factor, along)
+    for n_products in range(1, MAX_PRODUCTS + 1):
+        image = objective.whitened_product(point, factor, along)
         bend = float(np.vdot(along, image))
         if bend <= 0.0:  # rounding: there is nothing left to gain in this direction
             break
@@ -89,7 +89,7 @@ def conjugate_gradients(
             break
         along *= norm / before
         along += residual
-    return factor.half(step), n_products, float(np.sqrt(left))
+    return factor.unwhiten(step), n_products, float(np.sqrt(left))
 
 
 def search_ray(objective, point, direction, decrement: float, max_steps: int = 12):

@@ -49,7 +49,7 @@ def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
 
 def _promise(factor, gradient: np.ndarray) -> float:
     """Twice what a step along the gradient would gain if the factor were that of the Hessian."""
-    half = factor.half_transposed(gradient)
+    half = factor.whiten(gradient)
     return float(np.vdot(half, half))
 
 
@@ -59,6 +59,6 @@ def _one_pass(objective, point, gradient, factor, rate: float, order: np.ndarray
     for start in range(0, len(order), STEP_ROWS):
         rows = order[start : start + STEP_ROWS]
         noise = objective.gradient_of_rows(point.X, rows) - gradient
-        X = point.X + factor.half(z)
-        z -= rate * factor.half_transposed(objective.gradient_of_rows(X, rows) - noise)
-    return point.X + factor.half(z)
+        X = point.X + factor.unwhiten(z)
+        z -= rate * factor.whiten(objective.gradient_of_rows(X, rows) - noise)
+    return point.X + factor.unwhiten(z)

@@ -19,12 +19,12 @@ KEPT_STEPS = 20
 #: The last step needs no pass to check it where the one before left less than this share of the decrement.
 SURE = 0.25
 #: Shares of the residual at which conjugate gradients stop, by the precision of their products.
-LEFT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+CG_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 #: Sums over all rows are not known to a smaller share.
 ROUNDING = 1e-14
 
 
-class Place(NamedTuple):
+class Evaluation(NamedTuple):
     """Coefficients with the objective of all rows and its gradient there."""
 
     X: np.ndarray
@@ -72,7 +72,7 @@ class SampleNewton:
         if self.objective.loss.n_columns == 1:
             return self._factor.solve
         point = self.objective.at(X)
-        share = LEFT[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
+        share = CG_TOLERANCE[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
         return lambda G: conjugate_gradients(self.objective, point, self._factor, -G, 0.0, share)[0]
 
 
@@ -96,7 +96,7 @@ def subsampled_newton(whole, sample, start: Optimum, tol: float, max_iter: int) 
     return Optimum(best if last is None else last, last is not None, n_passes)
 
 
-def _last(best: Place, direction: np.ndarray, decrement: float, shrunk: float, tol: float) -> Place | None:
+def _last(best: Evaluation, direction: np.ndarray, decrement: float, shrunk: float, tol: float) -> Evaluation | None:
     """Where to stop; None if more than ``tol`` times the objective may be left to gain.
 
     By the sample's curvature that is half the decrement; all of it to be on the safe side. The last step leaves the

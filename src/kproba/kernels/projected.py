@@ -21,7 +21,7 @@ NOTICEABLE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Mended(Kernel):
+class ProjectedKernel(Kernel):
     """k(x, Z)·V₊Λ₊⁻¹V₊ᵀ·k(Z, z), where VΛVᵀ is the matrix of ``landmarks`` Z and + its positive eigenvalues.
 
     Among the landmarks it is the matrix VΛ₊Vᵀ, the nearest to theirs that is positive semi-definite, and everywhere
@@ -48,11 +48,11 @@ class Mended(Kernel):
         return float(-self.values[self.values < 0].sum() / np.abs(self.values).sum())
 
     def evaluator(self, Z):
-        turn = self._turning(Z)
-        return lambda X: turn(self.kernel(X, self.landmarks))
+        project = self._projection(Z)
+        return lambda X: project(self.kernel(X, self.landmarks))
 
     def __call__(self, X, Z, workers: int = 1):
-        return self._turning(Z)(self.kernel(X, self.landmarks, workers))
+        return self._projection(Z)(self.kernel(X, self.landmarks, workers))
 
     def gram(self, Z, workers: int = 1):
         positive = self.values > POSITIVE * self.values[-1]
@@ -63,17 +63,17 @@ class Mended(Kernel):
             half = vectors.T @ self.kernel(self.landmarks, Z) / np.sqrt(values)[:, None]
         return half.T @ half
 
-    def _turning(self, Z):
+    def _projection(self, Z):
         """From k(x, Z) to the features of x: for landmarks, what lies along negative eigenvectors is taken away."""
         if Z is self.landmarks:
             negative = self.vectors[:, self.values < 0]
             return lambda features: features - (features @ negative) @ negative.T
         positive = self.values > POSITIVE * self.values[-1]
         vectors = self.vectors[:, positive]
-        turn = vectors @ (vectors.T @ self.kernel(self.landmarks, Z) / self.values[positive, None])
-        return lambda features: features @ turn
+        project = vectors @ (vectors.T @ self.kernel(self.landmarks, Z) / self.values[positive, None])
+        return lambda features: features @ project
 
-    def detached(self, centers, own) -> Mended:
+    def detached(self, centers, own) -> ProjectedKernel:
         """The same without the rows that the landmarks were taken from; ``own`` are the centres on their own."""
         return replace(self, landmarks=own if centers is self.landmarks else self.landmarks.detached())
 
@@ -89,11 +89,11 @@ class Mended(Kernel):
         )
 
 
-def definite(kernel: Kernel, landmarks, workers: int = 1) -> Kernel:
+def project_indefinite(kernel: Kernel, landmarks, workers: int = 1) -> Kernel:
     """The kernel itself where its matrix of the landmarks is positive semi-definite or it is none to be mended."""
-    if not kernel.is_mended:
+    if not kernel.is_projected:
         return kernel
     values, vectors = linalg.eigh(kernel.gram(landmarks, workers), check_finite=False)
     if values[0] >= -INDEFINITE * values[-1]:
         return kernel
-    return Mended(kernel, landmarks, values, vectors)
+    return ProjectedKernel(kernel, landmarks, values, vectors)
