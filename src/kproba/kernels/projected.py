@@ -1,4 +1,4 @@
-"""Kernels whose matrices are not positive semi-definite, made so: negative eigenvalues become zero."""
+"""Indefinite kernels, projected to positive semi-definite: negative eigenvalues are set to zero."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from scipy import linalg
 from ..exceptions import IndefiniteKernelWarning
 from .base import Kernel
 
-#: Eigenvalues below zero by less than this share of the largest are taken for rounding errors.
+#: Negative eigenvalues smaller than this share of the largest are treated as rounding errors.
 INDEFINITE = 1e-6
-#: Eigenvalues above this share of the largest are positive; smaller ones would be divided by.
+#: Only eigenvalues above this share of the largest count as positive, because they are divided by.
 POSITIVE = 1e-9
-#: A warning tells of negative eigenvalues that make up more than this share of the spectrum.
+#: Warn if negative eigenvalues make up more than this share of the spectrum.
 NOTICEABLE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class ProjectedKernel(Kernel):
-    """k(x, Z)·V₊Λ₊⁻¹V₊ᵀ·k(Z, z), where VΛVᵀ is the matrix of ``landmarks`` Z and + its positive eigenvalues.
+    """k(x, Z)·V₊Λ₊⁻¹V₊ᵀ·k(Z, z), where VΛVᵀ is the matrix of ``landmarks`` Z and + selects positive eigenvalues.
 
-    Among the landmarks it is the matrix VΛ₊Vᵀ, the nearest to theirs that is positive semi-definite, and everywhere
-    an inner product: the same function for training rows and for new ones. ``values`` are in increasing order.
+    On the landmarks this is VΛ₊Vᵀ, the nearest positive semi-definite matrix. It is an inner product everywhere, and
+    the same function for training rows and new rows. ``values`` are in increasing order.
     """
 
     kernel: Kernel
@@ -44,7 +44,7 @@ class ProjectedKernel(Kernel):
 
     @property
     def negative_share(self) -> float:
-        """How much of the spectrum was negative."""
+        """The share of the spectrum that was negative."""
         return float(-self.values[self.values < 0].sum() / np.abs(self.values).sum())
 
     def evaluator(self, Z):
@@ -64,33 +64,33 @@ class ProjectedKernel(Kernel):
         return half.T @ half
 
     def _projection(self, Z):
-        """From k(x, Z) to the features of x: for landmarks, what lies along negative eigenvectors is taken away."""
+        """A function from k(x, Z) to the features of x; for landmarks it removes the negative eigenvectors."""
         if Z is self.landmarks:
             negative = self.vectors[:, self.values < 0]
             return lambda features: features - (features @ negative) @ negative.T
         positive = self.values > POSITIVE * self.values[-1]
         vectors = self.vectors[:, positive]
-        project = vectors @ (vectors.T @ self.kernel(self.landmarks, Z) / self.values[positive, None])
-        return lambda features: features @ project
+        projector = vectors @ (vectors.T @ self.kernel(self.landmarks, Z) / self.values[positive, None])
+        return lambda features: features @ projector
 
     def detached(self, centers, own) -> ProjectedKernel:
-        """The same without the rows that the landmarks were taken from; ``own`` are the centres on their own."""
+        """A copy without the rows that the landmarks were taken from; ``own`` are the detached centres."""
         return replace(self, landmarks=own if centers is self.landmarks else self.landmarks.detached())
 
     def warn(self) -> None:
-        """Say so where it was more than a trifle."""
+        """Warn if a noticeable share of the spectrum was negative."""
         if self.negative_share < NOTICEABLE:
             return
         warnings.warn(
-            f"kernel: the {self.name} kernel matrix of {len(self.vectors)} rows is not positive semi-definite: its "
-            f"negative eigenvalues make up {100 * self.negative_share:.2g} % of its spectrum. They were set to zero.",
+            f"kernel: the {self.name} kernel matrix of {len(self.vectors)} rows is not positive semi-definite. Its "
+            f"negative eigenvalues, {100 * self.negative_share:.2g} % of the spectrum, were set to zero.",
             IndefiniteKernelWarning,
             stacklevel=2,
         )
 
 
 def project_indefinite(kernel: Kernel, landmarks, workers: int = 1) -> Kernel:
-    """The kernel itself where its matrix of the landmarks is positive semi-definite or it is none to be mended."""
+    """The kernel projected to PSD on the landmarks; unchanged if it is already PSD there, or not to be projected."""
     if not kernel.is_projected:
         return kernel
     values, vectors = linalg.eigh(kernel.gram(landmarks, workers), check_finite=False)
