@@ -17,11 +17,11 @@ from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
 from ..exceptions import ConvergenceWarning
 from ..kernels import Kernel, as_kernels
-from ..kernels.mended import definite
+from ..kernels.projected import project_indefinite
 from ..links import Sigmoid, Softmax
 from ..problems.import_vectors import (
+    LOSS_FLOOR,
     SEARCHES,
-    SURE,
     FirstRowsOf,
     Growth,
     ImportModel,
@@ -349,10 +349,10 @@ class ImportVectorMachine(KernelClassifier):
 
         def loss(item) -> float:
             best = best_of(item[1].points, self.tuning_loss)
-            return best.tuning_error if self.tuning_loss == "error" else max(best.tuning_log_loss, SURE)
+            return best.tuning_error if self.tuning_loss == "error" else max(best.tuning_log_loss, LOSS_FLOOR)
 
         def rank(item) -> tuple[float, float, float]:
-            is_sure = self.tuning_loss != "error" and loss(item) <= SURE
+            is_sure = self.tuning_loss != "error" and loss(item) <= LOSS_FLOOR
             n_points = best_of(item[1].points, self.tuning_loss).n_points if is_sure else 0
             return float(f"{loss(item):.6g}"), n_points, -(item[0].width or 0.0)
 
@@ -399,8 +399,8 @@ class ImportVectorMachine(KernelClassifier):
 
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
-        if kernel.is_mended:
-            kernel = definite(kernel, rows.take(sample_rows(rows, LANDMARKS, 0)).X, workers)
+        if kernel.is_projected:
+            kernel = project_indefinite(kernel, rows.take(sample_rows(rows, LANDMARKS, 0)).X, workers)
         return Task(rows, kernel, loss, workers)
 
     def _most_points(self, rows: Rows) -> int | None:

@@ -23,7 +23,7 @@ from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
 from ..search.losses import loss_for_link
 from ..search.record import SearchRecord
-from ..search.staged import NEIGHBOURS, Search, may_weigh
+from ..search.staged import NEIGHBOURS, Search, supports_relevance
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import n_workers
 from ..typing import (
@@ -226,7 +226,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _with_sums(self, problem: Surface, everything: SumsOverRows) -> Surface:
         """The problem with the sums of all rows, in full: no ridge holds up what float32 sums do not resolve."""
-        basis = placed(problem.basis, self.device_, in_full=True)
+        basis = placed(problem.basis, self.device_, use_float64=True)
         return replace(problem, given=everything.sum(MomentsOf(basis, everything.encoding(self.scaling_))))
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
@@ -286,7 +286,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         if not any_width or not best.kernel.has_width:
             return best.kernel, scaling
         best = min([best, *search.around(few, best, NEIGHBOURS, "refine")], key=lambda candidate: candidate.rank)
-        if self.scaling != "auto" or not isinstance(self.centers, str) or not may_weigh(best.kernel, few):
+        if self.scaling != "auto" or not isinstance(self.centers, str) or not supports_relevance(best.kernel, few):
             return best.kernel, scaling
         best, scaling = search.weigh_columns(few, best, scaling)
         return best.kernel, scaling

@@ -32,7 +32,7 @@ from ..features.pictures import PictureDescriptors
 from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Precomputed, as_kernels
 from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
-from ..kernels.mended import Mended
+from ..kernels.projected import ProjectedKernel
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
@@ -160,13 +160,13 @@ def _check_classifier(clf: KernelClassifier) -> None:
 def _check_reading(clf) -> None:
     """Rows are read by the kernel that was asked for, and met by the one that was fitted: of the same kind of rows."""
     asked, fitted = as_kernels(clf.kernel)[0], clf.basis_.kernel
-    fitted = fitted.kernel if isinstance(fitted, Mended) else fitted
+    fitted = fitted.kernel if isinstance(fitted, ProjectedKernel) else fitted
     same = type(asked) is type(fitted) if clf._on_items else type(asked).read is Kernel.read
     _need(same, clf, "its kernel is for other rows than those of its centres")
     _need(clf._is_precomputed == isinstance(fitted, Precomputed), clf, "its kernel is for other rows")
     if isinstance(fitted, HiddenMarkovKernel):
         _check_fitted_models(clf.basis_.centers, fitted)
-        if isinstance(clf.basis_.kernel, Mended):
+        if isinstance(clf.basis_.kernel, ProjectedKernel):
             _check_fitted_models(clf.basis_.kernel.landmarks, fitted)
 
 
@@ -254,9 +254,9 @@ def _check_width(kernel: Kernel) -> None:
     _need(chosen, kernel, "its width is not told, or is no width")
 
 
-def _check_mended(kernel: Mended) -> None:
+def _check_projected(kernel: ProjectedKernel) -> None:
     """Of sequences alone, to which such kernels belong; for tables it would take the square of the centres."""
-    _need(isinstance(kernel.kernel, Kernel) and kernel.kernel.is_mended, kernel, "it mends no kernel")
+    _need(isinstance(kernel.kernel, Kernel) and kernel.kernel.is_projected, kernel, "it mends no kernel")
     _check_width(kernel.kernel)
     _need(isinstance(kernel.landmarks, Sequences), kernel, "it has no landmarks")
     m = len(kernel.landmarks)
@@ -450,7 +450,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Models: _check_models,
     Comparisons: _check_comparisons,
     Items: _check_items,
-    Mended: _check_mended,
+    ProjectedKernel: _check_projected,
     Scaling: _check_scaling,
     CalibratedSoftmax: _check_calibrated,
     PerTag: _check_per_tag,
