@@ -19,10 +19,9 @@ from kproba.decisions.reject import (
     _label_of_rejection,
     _passed_on,
     fewest_rows,
-    risk_coverage,
     safe_rank,
-    wrong_from_the_surest,
 )
+from kproba.decisions.risk_coverage import errors_by_rank, risk_coverage
 from kproba.exceptions import NothingKeptWarning
 
 PROBA = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6], [0.55, 0.45]])
@@ -146,19 +145,19 @@ class TestCurves:
             frozen(threshold=0.5).curve_of()
 
     def test_rows_that_are_equally_sure_count_together(self):
-        curve = risk_coverage([0.9, 0.6, 0.6, 0.9], [False, True, False, True])
+        curve = risk_coverage([0.9, 0.6, 0.6, 0.9], [False, True, False, True]).with_bounds()
         np.testing.assert_array_equal(curve["thresholds"], [0.9, 0.6])
         np.testing.assert_array_equal(curve["coverage"], [0.5, 1.0])
         np.testing.assert_array_equal(curve["error"], [0.5, 0.5])
         np.testing.assert_allclose(curve["upper_bound"], beta.ppf(0.95, [2, 3], [1, 2]))
-        assert risk_coverage([1], [1])["upper_bound"] == [1.0]
+        assert risk_coverage([1], [1]).with_bounds()["upper_bound"] == [1.0]
 
     def test_numbers_of_any_type(self):
         curve = risk_coverage(np.array([1, 3, 2], np.uint8), [1.0, 0.0, 0.0])
-        assert curve["thresholds"].dtype == np.float64 and curve["thresholds"].tolist() == [3.0, 2.0, 1.0]
-        np.testing.assert_allclose(curve["error"], [0, 0, 1 / 3])
-        assert risk_coverage([True, False], [0, 1])["thresholds"].tolist() == [1.0, 0.0]
-        n_wrong, last = wrong_from_the_surest([1, 2], [1.0, 0.0])
+        assert curve.thresholds.dtype == np.float64 and curve.thresholds.tolist() == [3.0, 2.0, 1.0]
+        np.testing.assert_allclose(curve.error, [0, 0, 1 / 3])
+        assert risk_coverage([True, False], [0, 1]).thresholds.tolist() == [1.0, 0.0]
+        n_wrong, last = errors_by_rank([1, 2], [1.0, 0.0])
         assert n_wrong.tolist() == [0, 1] and n_wrong.dtype.kind == "i" and last.tolist() == [0, 1]
 
 

@@ -17,7 +17,7 @@ from .typing import Inputs, Targets
 PRINTED = 20
 
 
-def _checked(y_true, proba, labels):
+def checked_codes(y_true, proba, labels):
     proba = check_array(proba, dtype=np.float64, input_name="proba")
     y_true = np.asarray(y_true)
     check_consistent_length(y_true, proba)
@@ -44,26 +44,27 @@ def brier_score(
     >>> brier_score([0, 1], [[1.0, 0.0], [0.5, 0.5]])
     0.25
     """
-    codes, proba = _checked(y_true, proba, labels)
+    codes, proba = checked_codes(y_true, proba, labels)
+    return float(np.average(row_brier(codes, proba), weights=check_weights(sample_weight, len(codes))))
+
+
+def row_brier(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """Brier score of each row."""
     own = proba[np.arange(len(codes)), codes]
-    return float(
-        np.average(np.square(proba).sum(axis=1) - 2.0 * own + 1.0, weights=check_weights(sample_weight, len(codes)))
-    )
+    return np.square(proba).sum(axis=1) - 2.0 * own + 1.0
 
 
 def surface_loss(
     y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Loss_surf of 2013 Eq. 1, a mean over rows to be maximised: 1 − Brier score, up to its constants.
+    """Loss_surf of 2013 Eq. 1, to be maximised: half of one minus the Brier score.
 
-    Each row contributes p_own − ½ Σ_y p_y²; a perfect prediction reaches ½.
+    It is the mean over rows of p_own − ½ Σ_y p_y²; a perfect prediction reaches ½.
 
     >>> surface_loss([0, 1], [[1.0, 0.0], [0.5, 0.5]])
     0.375
     """
-    codes, proba = _checked(y_true, proba, labels)
-    own = proba[np.arange(len(codes)), codes]
-    return float(np.average(own - 0.5 * np.square(proba).sum(axis=1), weights=check_weights(sample_weight, len(codes))))
+    return 0.5 * (1.0 - brier_score(y_true, proba, labels=labels, sample_weight=sample_weight))
 
 
 class ReliabilityBins(NamedTuple):
@@ -93,16 +94,18 @@ def reliability_bins(
     >>> bins.confidence.round(2), bins.frequency
     (array([0.75]), array([0.75]))
     """
-    codes, proba = _checked(y_true, proba, labels)
+    codes, proba = checked_codes(y_true, proba, labels)
     if proba.min(initial=0.0) < 0 or proba.max(initial=1.0) > 1:
         raise ValueError("proba has values outside [0, 1]; reliability is defined for probabilities alone.")
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins}: at least one bin is needed.")
     weight = check_weights(sample_weight, len(codes))
-    confidence, hit, weight = _events(codes, proba, weight, of)
-    order = np.argsort(confidence, kind="stable")
-    confidence, hit, weight = confidence[order], hit[order], weight[order]
-    number = _bin_numbers(confidence, weight, n_bins, strategy)
+    return binned(*_events(codes, proba, weight, of), n_bins, strategy)
+
+
+def binned(confidence, hit, weight, n_bins: int, strategy: str) -> ReliabilityBins:
+    """Mean confidence and share of hits in each bin that is not empty."""
+    number = bin_numbers(confidence, weight, n_bins, strategy)
     mass = np.bincount(number, weight, n_bins)
     kept = mass > 0
     means = [np.bincount(number, weight * values, n_bins)[kept] / mass[kept] for values in (confidence, hit)]
@@ -140,8 +143,8 @@ def _events(codes, proba, weight, of):
     raise ValueError(f"of={of!r} is not known; use 'top' or 'all'.")
 
 
-def _bin_numbers(confidence, weight, n_bins, strategy):
-    """Bin of each of the sorted confidences."""
+def bin_numbers(confidence, weight, n_bins: int, strategy: str) -> np.ndarray:
+    """The bin of each confidence."""
     if strategy == "uniform":
         place = confidence
     elif strategy == "quantile":

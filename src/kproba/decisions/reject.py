@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import bdtr
-from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
@@ -23,6 +22,7 @@ from ..exceptions import NothingKeptWarning
 from ..typing import Inputs, Method, RandomState, Targets, available_if
 from ..validation import check_choice, check_fraction, check_lengths
 from .conformal import check_options, label_codes, sets_from_codes
+from .risk_coverage import error_upper_bound, errors_by_rank, risk_coverage
 
 #: The tests begin where so many errors may be forgiven, if that is at most this share of the rows: one unlucky row
 #: among the surest must not end them, and few rows must not be spent on the beginning.
@@ -159,9 +159,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Inputs) -> np.ndarray:
         """The class of each row, or ``reject_label_`` for the doubtful."""
-        codes, sureness = self._decide(np.asarray(self._proba(X)))
+        codes, certainty = self._decide(np.asarray(self._proba(X)))
         labels = self.classes_.astype(_dtype_with(self.reject_label_, self.classes_))[codes]
-        labels[sureness < self.threshold_] = self.reject_label_
+        labels[certainty < self.threshold_] = self.reject_label_
         return labels
 
     def rejects(self, X: Inputs) -> np.ndarray:
@@ -225,8 +225,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if (X is None) != (y is None):
             raise ValueError("give X and y, or neither for the calibration rows.")
         proba, y = (self.calibration_proba_, self.calibration_labels_) if X is None else (np.asarray(self._proba(X)), y)
-        decided, sureness = self._decide(proba)
-        return risk_coverage(sureness, decided != label_codes(y, self.classes_), confidence)
+        decided, certainty = self._decide(proba)
+        return risk_coverage(certainty, decided != label_codes(y, self.classes_)).with_bounds(confidence)
 
     def _calibrate(self, X, y, sample_weight, frozen: bool) -> np.ndarray:
         """Fit, and find what the classifier says of each row without having seen it."""
@@ -254,17 +254,17 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _choose(self, codes: np.ndarray) -> None:
         """The threshold, and what it does to the calibration rows."""
-        decided, sureness = self._decide(self.calibration_proba_)
+        decided, certainty = self._decide(self.calibration_proba_)
         wrong = decided != codes
-        self.risk_coverage_curve_ = risk_coverage(sureness, wrong, float(self.confidence))
+        self.risk_coverage_curve_ = risk_coverage(certainty, wrong).with_bounds(float(self.confidence))
         if self.max_error is not None:
-            k = safe_rank(sureness, wrong, self.max_error, 1.0 - self.confidence)
-            self.threshold_ = float(np.sort(sureness)[-k]) if k else np.inf
+            k = safe_rank(certainty, wrong, self.max_error, 1.0 - self.confidence)
+            self.threshold_ = float(np.sort(certainty)[-k]) if k else np.inf
         elif self.threshold is not None:
             self.threshold_ = float(self.threshold)
         else:
             self.threshold_ = 0.0 if np.ndim(self.cost) else 1.0 - float(self.cost)
-        kept = sureness >= self.threshold_
+        kept = certainty >= self.threshold_
         n_kept, n_wrong = int(kept.sum()), int(wrong[kept].sum())
         self.coverage_ = n_kept / len(wrong)
         self.error_ = n_wrong / n_kept if n_kept else 0.0
@@ -354,18 +354,18 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def safe_rank(sureness, wrong, max_error: float, level: float) -> int:
+def safe_rank(certainty, wrong, max_error: float, level: float) -> int:
     """How many of the surest rows may be kept: their error is above ``max_error`` with probability ``level`` at most.
 
     Ranks are tested from the surest rows down until one fails (fixed-sequence testing); rows that are equally sure are
     kept or left together. 0 if none may be kept.
 
     >>> import numpy as np
-    >>> sureness, wrong = np.linspace(1, 0, 100), np.arange(100) >= 60
-    >>> safe_rank(sureness, wrong, max_error=0.05, level=0.05)
+    >>> certainty, wrong = np.linspace(1, 0, 100), np.arange(100) >= 60
+    >>> safe_rank(certainty, wrong, max_error=0.05, level=0.05)
     60
     """
-    n_wrong, last = wrong_from_the_surest(sureness, wrong)
+    n_wrong, last = errors_by_rank(certainty, wrong)
     start = _first_rank(len(n_wrong), max_error, level)
     ranks = (last + 1)[last + 1 >= start]  # rows that are equally sure count by the last of them
     passed = bdtr(n_wrong[ranks - 1].astype(float), ranks, max_error) <= level
@@ -384,48 +384,6 @@ def fewest_rows(max_error: float, level: float, errors: int = 0) -> int:
         k *= 2
     some = np.arange(k, 2 * k + 1)
     return int(some[np.argmax(bdtr(float(errors), some, max_error) <= level)])
-
-
-def error_upper_bound(wrong, kept, confidence: float) -> np.ndarray:
-    """What an error is at most, with probability ``confidence``, that was seen ``wrong`` times in ``kept`` rows.
-
-    The exact bound of Clopper and Pearson (1934), one-sided.
-
-    >>> error_upper_bound(0, 299, 0.95).round(4), error_upper_bound(3, 3, 0.95)
-    (np.float64(0.01), np.float64(1.0))
-    """
-    wrong, kept = np.asarray(wrong), np.asarray(kept)
-    free = wrong < kept
-    return np.where(free, beta.ppf(confidence, wrong + 1, np.where(free, kept - wrong, 1)), 1.0)[()]
-
-
-def risk_coverage(sureness, wrong, confidence: float = 0.95) -> dict[str, np.ndarray]:
-    """Error among the rows kept, for every threshold that tells rows apart.
-
-    Returns
-    -------
-    dict of arrays thresholds, coverage, error and upper_bound, from the surest row down.
-
-    >>> curve = risk_coverage([0.9, 0.6, 0.6], [False, True, False])
-    >>> curve["thresholds"], curve["coverage"].round(2), curve["error"].round(2)
-    (array([0.9, 0.6]), array([0.33, 1.  ]), array([0.  , 0.33]))
-    """
-    n_wrong, last = wrong_from_the_surest(sureness, wrong)
-    kept, n_wrong = last + 1, n_wrong[last]
-    return {
-        "thresholds": np.sort(np.asarray(sureness, dtype=np.float64))[::-1][last],
-        "coverage": kept / len(np.asarray(wrong)),
-        "error": n_wrong / kept,
-        "upper_bound": error_upper_bound(n_wrong, kept, confidence),
-    }
-
-
-def wrong_from_the_surest(sureness, wrong) -> tuple[np.ndarray, np.ndarray]:
-    """Errors among the k surest rows, for every k, and the last place of each group of equally sure ones."""
-    sureness, wrong = np.asarray(sureness, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    order = np.argsort(-sureness, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(sureness[order]) != 0, True))
-    return np.cumsum(wrong[order]), last
 
 
 def _first_rank(n: int, max_error: float, level: float) -> int:
