@@ -308,7 +308,7 @@ def test_sets_are_the_plain_loop(method, coverage):
     known, new = random.dirichlet(np.ones(4), size=100), random.dirichlet(np.ones(4), size=50)
     y = np.array([random.choice(4, p=p) for p in known])
     few = coverage == 0.999
-    with pytest.warns(FewRowsWarning, match="takes 999 calibration rows, and there are 100") if few else nullcontext():
+    with pytest.warns(FewRowsWarning, match="needs 999 calibration rows, but there are 100") if few else nullcontext():
         found = conformal_sets(known, y, new, coverage, method=method, allow_empty=True)
         filled = conformal_sets(known, y, new, coverage, method=method)
     assert np.array_equal(found, sets_by_loop(known, y, new, coverage, method))
@@ -430,7 +430,7 @@ def test_bad_input(toy):
     for options, message in [
         ({"coverage": 1.0}, "coverage=1.0"),
         ({"method": "raps"}, "method='raps' is not known"),
-        ({"randomize": True}, "randomize=True belongs to method='aps'"),
+        ({"randomize": True}, "randomize=True requires method='aps'"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.predict_set(toy.X, **options)
@@ -441,7 +441,7 @@ def test_bad_input(toy):
         ((p, [0, 1, 2, 0], p), "proba_calibration has 2 columns but there are 3 labels"),
         ((p, [0, 1, 0, 1], p[:, :1]), "proba_new has 1 columns but there are 2 labels"),
         ((p, [0, 1, 0], p), "4 rows but y has 3 labels"),
-        ((p, p, p), "one label for every row"),
+        ((p, p, p), "one label per row"),
     ]:
         with pytest.raises(ValueError, match=message):
             conformal_sets(*arguments)
