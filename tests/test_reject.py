@@ -196,7 +196,7 @@ def test_nothing_kept_warns_and_rejects(toy):
     assert caught[0].filename == __file__
     assert model.coverage_ == 0 and model.threshold_ == np.inf and model.error_bound_ == 1
     assert (model.predict(toy.X) == -1).all()
-    with pytest.warns(NothingKeptWarning, match="lowest bound"):
+    with pytest.warns(NothingKeptWarning, match="lowest error bound"):
         RejectOption(quick(), max_error=0.06).fit(toy.X, np.random.default_rng(0).permutation(toy.y))
 
 

@@ -209,7 +209,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        bool array of shape (n, n_classes), in the order of ``classes_``; with ``as_labels=True`` a list of label arrays.
+        bool array of shape (n, n_classes), in the order of ``classes_``; with ``as_labels`` a list of label arrays.
         """
         check_is_fitted(self)
         check_options(coverage, method, by_class, allow_empty, randomize)
