@@ -23,7 +23,7 @@ from kproba import (
 from kproba.basis.moments import Moments
 from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource, Chunk
-from kproba.data.summary import Look
+from kproba.data.summary import Summary
 from kproba.estimators import _reading, lspc
 
 pa = pytest.importorskip("pyarrow")
@@ -167,7 +167,7 @@ class TestLook:
         return [Chunk(X[k : k + size], y[k : k + size], weight[k : k + size], k) for k in range(0, N, size)]
 
     def total(self, chunks, size=SAMPLE):
-        look = Look(size, 0)
+        look = Summary(size, 0)
         for chunk in chunks:
             look = look.add(chunk)
         return look

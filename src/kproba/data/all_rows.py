@@ -62,6 +62,6 @@ class AllRows:
 
     def _sweep(self, statistic: Statistic, what: str, start_row: int = 0, **options):
         with RowProgress(self.verbose, self.n_rows, f"{self.title}: {what}", start_row) as progress:
-            # a look has checked them all before
+            # the summary has checked them all
             options |= {"progress": progress, "start_row": start_row, "checked": True, "record": self.record}
             return sweep_source(self.source, statistic, **options)
