@@ -1,4 +1,4 @@
-"""The published classifiers, one a file."""
+"""The published classifiers, one per file."""
 
 from .ivm import ImportVectorMachine
 from .klr import KernelLogisticRegression

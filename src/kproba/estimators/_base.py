@@ -1,4 +1,4 @@
-"""What all classifiers share: reading rows, and everything after the fit."""
+"""The base class of all classifiers: checking inputs, storing fitted attributes, and prediction."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
 from ._reading import Training
 from ._sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
 
-#: Rows of about this size are scaled and scored at a time.
+#: Rows are scaled and scored in blocks of about this size.
 PREDICT_BYTES = 64 << 20
 
 
 def _gives_probabilities(estimator) -> bool:
     if estimator.link == "none":
         raise AttributeError(
-            "link='none' gives outputs that may lie outside [0, 1]: use decision_function, or another link."
+            "link='none' returns raw outputs, which may lie outside [0, 1]; use decision_function or another link."
         )
     return True
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the classifiers: ``predict`` is always the argmax of ``predict_proba``.
+    """Base class of the classifiers. ``predict`` is always the argmax of ``predict_proba``.
 
     A subclass sets ``basis_``, ``coef_``, ``intercept_``, ``link_`` and ``scaling_`` in ``fit``.
     """
 
-    #: estimators that do not offer a choice of links have the softmax, and those that do not offer devices none
+    #: defaults for estimators without these parameters
     link = "softmax"
     device: Any = None
-    #: whether the fit iterates until a tolerance is met: then rows are put in an order of their own, so that rounding
-    #: errors, which such a fit magnifies, do not depend on the order in which they were given
+    #: whether the fit iterates until it meets a tolerance, which magnifies rounding errors: the rows are then sorted
+    #: so that the result does not depend on their order in X
     _iterates = False
-    #: whether the model was fitted on rows that are no vectors
+    #: whether the model was fitted on objects that are not vectors
     _on_items = False
 
     classes_: np.ndarray
@@ -95,34 +95,34 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             advice = next((advice_on(name, known) for name in params if name not in known), "")
             raise (ValueError(f"{error} {advice}") if advice else error) from None
 
-    if not TYPE_CHECKING:  # checkers would take every name for an attribute
+    if not TYPE_CHECKING:  # type checkers would accept any attribute name
 
         def __getattr__(self, name: str):
             if name in ("loo_scores_", "loo_proba_"):
                 raise why_no_leave_one_out(self, name)
-            return object.__getattribute__(self, name)  # raises what it has raised before
+            return object.__getattribute__(self, name)  # raises the original error again
 
     def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
-        """Encode labels and weights of checked inputs: distinct rows of positive weight, and each row's place there."""
+        """The distinct rows of positive weight, with encoded labels, and each input row's index among them."""
         self.classes_, labels = encode_labels(y)
         check_lengths(X, labels)
         weight = check_weights(sample_weight, X.shape[0])
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
         if labels.ndim == 2:
-            weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag says nothing
+            weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag has no information
         rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)
             warn_of_one_hot(rows)
         elif len(np.unique(rows.labels)) < 2:
-            raise ValueError("y has one class only once rows of weight zero are left out; 2 classes are needed.")
+            raise ValueError("y has only one class among the rows of positive weight; at least 2 are needed.")
         else:
             warn_of_few_rows(rows, self.classes_)
         return rows, place
 
     def _check_inputs(self, X, reset: bool):
         if is_source(X):
-            raise TypeError("X is a source of rows, which only fit and the predictions take; give an array here.")
+            raise TypeError("X is a source of rows, which only fit and the predict methods accept; pass an array.")
         if isinstance(X, CheckedInputs) and not reset:
             check_columns(X.shape[1], self)
             return np.asarray(X)
@@ -134,7 +134,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             X = _with_small_indices(X)
         precomputed = self._is_precomputed
         if precomputed and sparse.issparse(X):
-            raise TypeError("kernel='precomputed' needs a dense matrix X, got a sparse one; use X.toarray().")
+            raise TypeError("kernel='precomputed' needs a dense matrix X, but X is sparse; use X.toarray().")
         if precomputed and reset:
             check_square(X)
         values = X.data if sparse.issparse(X) else X
@@ -147,7 +147,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         types, least = [np.float64, np.float32], 1 if reset else 0
         refuse_times(X, type(self).__name__)
         try:
-            with np.errstate(invalid="ignore"):  # scikit-learn adds up all values, which may be inf - inf
+            with np.errstate(invalid="ignore"):  # scikit-learn sums all values, which may compute inf - inf
                 return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
         except (ValueError, TypeError) as error:
             if (better := self._explained(error, X)) is error:
@@ -155,20 +155,20 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             raise better from error
 
     def _explained(self, error: Exception, X) -> Exception:
-        """What scikit-learn says of X, with what to do about it where that is known."""
+        """scikit-learn's error for X, with a hint on how to fix it if we have one."""
         if isinstance(X, list | tuple) and not is_table(X):
             return type(error)(
-                f"{error} X is a list of other things than rows of numbers, which needs a kernel that compares them: "
+                f"{error} X is a list of objects that are not numeric rows, which needs a kernel that compares them: "
                 "kernel='hidden-markov' for sequences, 'spectrum' for strings and sets, or a function of two lists."
             )
         if self._is_precomputed and " features as input" in str(error):
             return ValueError(
-                f"{error} kernel='precomputed': a row of X has the kernel values of a new row and every training row."
+                f"{error} With kernel='precomputed', X needs one column per training row: the kernel values."
             )
         return explained(error, X, type(self).__name__)
 
     def _read_items(self, X, reset: bool) -> Items | None:
-        """X as rows that are no vectors, where the kernel compares such; None for a table."""
+        """X as a list of objects, if the kernel compares such; None for a table."""
         items = as_kernels(self.kernel)[0].read(X)
         if reset:
             self._on_items = items is not None
@@ -181,16 +181,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(items, Sequences):
             if reset:
                 self.n_features_in_ = items.n_coefficients
-            check_columns(items.n_coefficients, self, "coefficients a frame")
+            check_columns(items.n_coefficients, self, "coefficients per frame")
         return items
 
     def _forget(self, *names: str) -> None:
-        """Leave no trace of an earlier fit that this one would not overwrite."""
+        """Delete attributes of an earlier fit that this one would not overwrite."""
         for name in names:
             self.__dict__.pop(name, None)
 
     def _fit_scaling(self, rows: Rows, kernels: Sequence[Kernel]):
-        """The scaling of the columns, or of the coefficients of frames, where there are such to scale."""
+        """The scaling of the columns, or of the frame coefficients of sequences; None if there is nothing to scale."""
         if self._is_precomputed:
             return None
         has_columns = not isinstance(rows.X, Items) or isinstance(rows.X, Sequences)
@@ -198,27 +198,28 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return fit_scaling(self.scaling, rows)
         if self.scaling not in ("auto", None):
             raise ValueError(
-                f"scaling={self.scaling!r}: the {kernels[0].name} kernel takes its rows as they are; use scaling=None."
+                f"scaling={self.scaling!r} does not apply to the {kernels[0].name} kernel, which needs the data "
+                "unscaled; use scaling=None."
             )
         return None
 
     def _check_units(self, scaled: Rows, kernels: Sequence[Kernel], scaling, seed: int) -> None:
-        """Refuse or warn of columns or a given width that leave the kernels nothing, or next to it, to see."""
+        """Raise an error or warn if the units of the columns or of a fixed width make the kernel nearly constant."""
         names = getattr(self, "feature_names_in_", None)
         refuse_overflow(scaled, kernels, self.width, seed)
         warn_of_units(scaled, kernels, self.width, scaling is not None, names, seed)
 
     def _given_centers(self, scaling):
-        """Points that the user gave as ``centers``, as the basis takes them: scaled like the rows."""
+        """The points that the user passed as ``centers``, scaled like the rows."""
         items = as_kernels(self.kernel)[0].read(self.centers)
         if items is None:
             return given_centers(self.centers, self._is_precomputed, scaling)
         return items if scaling is None else scaling(items)
 
     def _reasons_for_memory(self) -> Iterator[str]:
-        """Why all rows have to be in memory, as the parameters are; none for a model that sums up rows of a source."""
+        """Reasons why the parameters require all rows in memory; none if the model can be fitted from a source."""
         if self._is_precomputed:
-            yield "kernel='precomputed' needs an array; a source of rows has no kernel matrix."
+            yield "kernel='precomputed' needs the kernel matrix as an array, not a source of rows."
 
     def _why_in_memory(self) -> str | None:
         return next(self._reasons_for_memory(), None)
@@ -232,7 +233,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return int(check_random_state(self.random_state).randint(2**31 - 1))
         except (TypeError, ValueError):
             raise ValueError(
-                f"random_state={self.random_state!r} is no seed; use None, a whole number from 0 to 2**32 - 1, or a "
+                f"random_state={self.random_state!r} is not a seed; use None, an integer from 0 to 2**32 - 1, or a "
                 "RandomState."
             ) from None
 
@@ -244,7 +245,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return self._scores_on_device(device, X)
         X = self._check_inputs(to_numpy(X), reset=False)
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
-            X = X.toarray()  # the model was fitted on dense rows, whose scaling moves zeros
+            X = X.toarray()  # the model was fitted on dense rows, whose scaling shifts zeros
         if isinstance(X, Items):
             return self._scores_of(X)
         blocks = row_slices(X.shape[0], 8 * X.shape[1], PREDICT_BYTES)
@@ -256,7 +257,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return self._basis_here.scores(scaled, self.coef_) + self.intercept_
 
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
-        """The same, computed where the rows lie or where the user wants them."""
+        """The same, computed on the device of the rows or the one that the user chose."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
         basis = DeviceBasis.of(self._basis_here, device).for_scores(self.coef_)
         X = basis.to_device(X)
@@ -264,7 +265,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_
 
     def _store_basis(self, basis: Basis, rows: Rows) -> None:
-        """Kernel and centres, without what only the training rows needed."""
+        """Store kernel and centres, without what only training needs."""
         self._multilabel = rows.is_multilabel
         if self._is_precomputed:
             basis = replace(basis, kernel=Precomputed())
@@ -275,14 +276,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _basis_here(self) -> Basis:
-        """The basis with the threads that are free here, which need not be those where the model was fitted."""
+        """The basis with the number of threads of this process, which may differ from the one that fitted it."""
         return replace(self.basis_, workers=n_workers(self.n_jobs))
 
     def _in_users_units(self, centers):
         return centers if self.scaling_ is None else self.scaling_.inverse(centers)
 
     def _plain_kernel(self, kernel: Kernel) -> Kernel:
-        """The kernel as the user knows it; one that was mended says so."""
+        """The user's kernel; warns if it was indefinite and had to be projected."""
         self._forget("negative_share_")
         if not isinstance(kernel, ProjectedKernel):
             return kernel
@@ -291,7 +292,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return kernel.kernel
 
     def _store(self, solved: Candidate, link, record: SearchRecord, rows: Rows) -> None:
-        """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
+        """Set the fitted attributes as NumPy arrays."""
         solution = solved.solution
         self._store_basis(solved.problem.basis, rows)
         self.ridge_, self.coef_, self.intercept_ = float(solution.ridge), solution.coef(), solution.intercept
@@ -301,7 +302,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             self.n_iter_ = solution.n_iter
 
     def _store_leave_one_out(self, held_out, data: Training) -> None:
-        """Held-out scores of the rows as they were given; those of weight zero took no part and get the model's."""
+        """Store the held-out scores of all rows of X; rows of weight zero were not fitted and get plain predictions."""
         if held_out is None or data.place is None:
             return
         scores, absent = held_out[data.place], np.flatnonzero(data.place < 0)
@@ -312,10 +313,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
     def decision_function(self, X: Inputs) -> np.ndarray:
-        """What the link decides by: its largest column is the predicted class.
+        """Score of each class; the largest is the predicted class.
 
-        Log-odds for the calibrated link, rounded scores for ``"clip"``, and for ``"none"`` the scores over their
-        sum, which may lie outside [0, 1].
+        Log-odds for the calibrated link, clipped scores for ``"clip"``, and for ``"none"`` the scores divided by
+        their sum, which may lie outside [0, 1].
 
         Returns
         -------
@@ -343,11 +344,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Inputs) -> np.ndarray:
-        """Natural logarithms of what ``predict_proba`` gives, for sums over rows and for log-losses.
+        """Natural logarithms of the probabilities, for sums over rows and for log-losses.
 
-        The calibrated softmax and the models of log-odds (KLR, IVM) compute them without the detour over
-        probabilities: they stay finite where a probability underflows to zero. ``link="clip"`` and
-        ``"clip-parameters"`` have probabilities of exactly zero, whose logarithm is −inf.
+        The calibrated softmax and the log-odds models (KLR, IVM) compute them directly, not from the probabilities, so
+        they stay finite when a probability underflows to zero. ``link="clip"`` and ``"clip-parameters"`` can give
+        probabilities of exactly zero, whose logarithm is −inf.
 
         Returns
         -------
@@ -359,7 +360,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return in_blocks(self.link_.log_probabilities, scores)
 
     def predict(self, X: Inputs) -> np.ndarray:
-        """The most probable class; for a multi-label problem, a 0/1 matrix of the tags above one half."""
+        """The most probable class; for a multi-label problem, a 0/1 matrix of the tags with probability above 0.5."""
         check_is_fitted(self)
         if is_source(X):
             return over_source(self, "predict", X)
@@ -372,13 +373,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def score(self, X: Inputs, y: Targets, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy: the share of rows whose class is right; of several tags, all have to be.
+        """The accuracy: the fraction of rows with the right class, or for multi-label problems with all tags right.
 
         Returns
         -------
-        float; Dask collections are computed for it.
+        float; Dask collections are computed.
         """
-        from sklearn.metrics import accuracy_score  # slow to import, seldom needed
+        from sklearn.metrics import accuracy_score  # slow to import, rarely needed
 
         predicted, y, weight = computed(self.predict(X), y, sample_weight)
         return float(accuracy_score(y, predicted, sample_weight=weight))
@@ -390,13 +391,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._is_precomputed
         tags.input_tags.pairwise = self._is_precomputed
-        # scikit-learn's contract for tags wants probabilities strictly inside (0, 1); rounding links reach the ends
+        # scikit-learn's checks expect multi-label probabilities strictly inside (0, 1); clipping links reach the ends
         tags.classifier_tags.multi_label = self.link in ("auto", "softmax")
         return tags
 
 
 def _with_small_indices(X):
-    """CSR with 32-bit indices where they suffice: scikit-learn's sparse distances take no others."""
+    """CSR with 32-bit indices if they suffice: scikit-learn's sparse distances do not accept others."""
     X = sparse.csr_array(X)
     if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) < np.iinfo(np.int32).max:
         X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
@@ -404,21 +405,21 @@ def _with_small_indices(X):
 
 
 def is_source(X) -> bool:
-    """Whether X gives its rows chunk by chunk, or is a Dask collection."""
+    """Whether X yields its rows chunk by chunk, or is a Dask collection."""
     return isinstance(X, Source) or is_dask(X)
 
 
 def over_source(estimator, name: str, X):
-    """What a method says of all rows of a source: an array, or a Dask array where the rows are Dask's.
+    """Apply a method to all rows of a source: returns an array, or a Dask array for a Dask collection.
 
-    The columns of a file are taken by their names; those of a Dask frame have to be in order, as those of pandas.
+    Columns of a file are matched by name; those of a Dask frame must be in order, as with pandas.
     """
     check_is_fitted(estimator)
     method = getattr(estimator, name)
     if isinstance(X, Source):
         parts = inputs(X, getattr(estimator, "feature_names_in_", None))
         return np.concatenate([method(part) for part in parts])
-    # a Dask frame describes itself by an empty frame of pandas: scikit-learn's own check, and its own words
+    # a Dask frame has an empty pandas frame as metadata, on which scikit-learn can check the column names
     described = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, described, reset=False, skip_check_array=True)
     rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
@@ -436,7 +437,7 @@ def over_source(estimator, name: str, X):
 
 
 def given_centers(centers, precomputed: bool, scaling):
-    """Checked points as the basis takes them: scaled like the rows."""
+    """Checked points for the basis, scaled like the rows."""
     if precomputed:
         return np.asarray(centers)
     points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)

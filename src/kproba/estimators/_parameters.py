@@ -1,4 +1,4 @@
-"""Parameters that several classifiers share: their checks, and what they mean for a fit."""
+"""Parameters shared by several classifiers: their checks and their meaning."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def documented_fit(fit: F) -> F:
-    """Give ``fit`` the docstring that it has in every classifier."""
+    """Give ``fit`` the docstring that the classifiers share."""
     fit.__doc__ = """Fit the classifier.
 
         Parameters
         ----------
-        X : array, frame or CSR matrix of shape (n, d), a list of what the kernel compares, or a source of rows
-            A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
-            are one too if they are more than 50,000: then a sample of them decides, and all are summed up.
-        y : array of shape (n,), or a matrix (n, n_tags) of 0 and 1 for a multi-label problem
-            A missing tag is NaN, None or pandas' NA: then the row does not count for it. Files bring their own labels.
+        X : array, frame or CSR matrix of shape (n, d), a list of objects that the kernel compares, or a source of rows
+            A source is a memory map, a Dask array or frame, or the result of :func:`kproba.open_rows`. More than 50,000
+            rows in memory are treated like a source: a sample selects the parameters, and sums over all rows fit them.
+        y : array of shape (n,), or a 0/1 matrix of shape (n, n_tags) for a multi-label problem
+            A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
+            from files with a target column.
         sample_weight : array of shape (n,), optional
-            Weight of each row. An integer weight equals so many copies of the row.
+            Row weights. An integer weight k is equivalent to k copies of the row.
         classes : sequence, optional
-            Classes that the model shall know beside those in y.
+            Classes in addition to those that occur in y.
         checkpoint : path of a folder, optional
-            Where the sums so far are kept while a source is read; the same call goes on from there.
+            Where to save partial sums while a source is read. If the fit is interrupted, repeat the call to resume it.
 
         Returns
         -------
@@ -46,7 +47,7 @@ def documented_fit(fit: F) -> F:
 
 
 def check_search_parameters(model) -> None:
-    """Refuse kernels, widths and ways to compare them that have no meaning, before any work is done."""
+    """Raise an error for an invalid kernel, width or selection method before any work is done."""
     as_kernels(model.kernel)
     check_choice("selection", model.selection, ("loo", "cv"))
     check_choice("scaling", model.scaling, SCALINGS)
@@ -63,10 +64,10 @@ def check_ridge_and_centers(model) -> None:
 
 
 def check_centers_against(model, rows: Rows, n_given: int) -> None:
-    """Refuse centres that do not go with the rows."""
+    """Raise an error for centres that do not match the rows."""
     if isinstance(model.centers, int | np.integer) and model.centers > n_given:
         raise ValueError(
-            f"centers={model.centers} is more than the {n_given} rows of X that have a positive weight; "
+            f"centers={model.centers} is more than the {n_given} rows of X with positive weight; "
             f"use centers='all' or a smaller number."
         )
     if is_given(model.centers) and not isinstance(rows.X, Items):
@@ -74,32 +75,32 @@ def check_centers_against(model, rows: Rows, n_given: int) -> None:
 
 
 def center_choice(model, scaling) -> CenterChoice:
-    """What ``centers`` says, with points that the user gave scaled as the rows are."""
+    """The choice that ``centers`` stands for; the user's points are scaled like the rows."""
     return CenterChoice(model.centers, model._given_centers(scaling) if is_given(model.centers) else None)
 
 
 def knows_number_of(centers) -> bool:
-    """Whether the number of centres is known before the rows are."""
+    """Whether the number of centres follows from the number of rows."""
     return isinstance(centers, str | Integral) and centers != "class"
 
 
 def scores_of_all(loo) -> Iterator[str]:
     """Why ``loo`` needs all rows in memory, if it does."""
     if loo != "auto":
-        yield "loo=True keeps the scores of all rows in memory; a source of rows has no room for them."
+        yield "loo=True keeps the scores of all rows in memory, which a source of rows may exceed; use loo='auto'."
 
 
 def center_for_every_row(centers) -> Iterator[str]:
     """Why ``centers`` needs all rows in memory, if it does."""
     if isinstance(centers, str) and centers != "auto":
         yield (
-            f"centers={centers!r} has a centre for every row, which a source of rows has no room for; use "
+            f"centers={centers!r} makes every row a centre, which is too many for a source of rows; use "
             "'auto', a number, or an array of points."
         )
 
 
 def _check_center_mode(centers) -> None:
-    known = "'auto', 'all', 'class', ('class', number), a whole number, or an array of points"
+    known = "'auto', 'all', 'class', ('class', number), an integer, or an array of points"
     if isinstance(centers, str):
         if centers not in ("auto", "all", "class"):
             hint = did_you_mean(centers, ("auto", "all", "class"))

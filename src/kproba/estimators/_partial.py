@@ -1,4 +1,4 @@
-"""Taking in more rows, for classifiers whose fit needs the rows only for their moments."""
+"""``partial_fit`` for classifiers that only need the moments of the rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._reading import Training, in_memory_source
 
 @dataclass
 class Partial:
-    """What ``partial_fit`` keeps between calls: a look at all rows so far, and their sums once there is a basis."""
+    """The state of ``partial_fit`` between calls: a summary of all rows so far, and their sums in the basis."""
 
     look: Summary
     classes: np.ndarray
@@ -35,12 +35,12 @@ class Partial:
     statistic: MomentsOf | None = None
     moments: Moments | None = None
     last: ArraySource | None = None
-    #: rows for which the ridge was chosen
+    #: number of rows when the ridge was last selected
     n_chosen: int = 0
 
     def take(self, source: ArraySource) -> None:
-        """Summary at more rows, and add them to the sums."""
-        encode(np.asarray(source.labels), self.classes)  # before anything is changed
+        """Add more rows to the summary and to the sums."""
+        encode(np.asarray(source.labels), self.classes)  # raises an error before anything is changed
         for chunk in source.chunks():
             self.look = self.look.add(check_chunk(chunk, source))
         self.last = source
@@ -51,20 +51,20 @@ class Partial:
         return Encoding(self.classes, self.factors, scaling)
 
     def sum(self, statistic: MomentsOf) -> Moments:
-        """The sums of the first rows, in the basis that they chose."""
+        """The sums over the first rows, in the basis selected on them."""
         self.statistic = statistic
         self.moments = sweep_source(self.last, self.statistic)
         self.n_chosen = self.look.n_rows
         return self.moments
 
     def __getstate__(self):
-        return {**self.__dict__, "last": None}  # rows that have been summed up need not be kept
+        return {**self.__dict__, "last": None}  # rows already in the sums are not needed again
 
 
 class TakesMoreRows:
-    """Gives a classifier ``partial_fit``.
+    """Mixin that adds ``partial_fit`` to a classifier.
 
-    The classifier says how to fit the first rows (``_fit_training``) and how to solve anew once there are more
+    The classifier implements the fit on the first rows (``_fit_training``) and the solve with updated sums
     (``_fit_sums``).
     """
 
@@ -80,30 +80,30 @@ class TakesMoreRows:
     def partial_fit(
         self, X: Inputs, y: Targets, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Take in more rows.
+        """Update the model with more rows.
 
-        The first call chooses kernel, width, scaling and centres by its own rows, as ``fit`` does, unless they are
-        given; every call adds to the sums and solves anew. With centres, kernel, width and scaling given, the outputs
-        after the last call are those of ``fit`` on all rows. The link is calibrated on a sample of all rows so far.
-        After ``fit`` it begins anew, with the classes that there are.
+        The first call selects kernel, width, scaling and centres on its own rows, as ``fit`` does, unless you fix them;
+        every call adds to the sums and solves again. With fixed centres, kernel, width and scaling, the outputs after
+        the last call are those of ``fit`` on all rows. The link is calibrated on a sample of all rows so far. After
+        ``fit``, the first call to ``partial_fit`` starts over with the classes of the fitted model.
 
         Parameters
         ----------
         X : array or frame of shape (n, d)
         y : array of shape (n,)
-        classes : sequence, needed in the first call of a model that was not fitted
-            All classes that will ever come.
+        classes : sequence, required in the first call unless the model is fitted
+            All classes that can occur in any call.
         sample_weight : array of shape (n,), optional
 
         Returns
         -------
         self
         """
-        _take_in(self, X, y, classes, sample_weight)
+        _add_rows(self, X, y, classes, sample_weight)
         return self
 
 
-def _take_in(model, X, y, classes, sample_weight) -> None:
+def _add_rows(model, X, y, classes, sample_weight) -> None:
     model._check_parameters()
     first = not hasattr(model, "_partial")
     device = choose_device(model.device, X)
@@ -115,34 +115,34 @@ def _take_in(model, X, y, classes, sample_weight) -> None:
     partial.take(source)
     rows = partial.look.rows(model.classes_, model.class_weight)[0]
     if not len(rows):
-        raise ValueError(f"class_weight={model.class_weight!r} leaves no row of a positive weight to begin with.")
+        raise ValueError(f"class_weight={model.class_weight!r} leaves no row with a positive weight.")
     if first:
         model._fit_training(Training(rows, partial.look.seed, partial.look.n_rows, partial))
     else:
         model._fit_sums(rows, partial)
-    model._partial = partial  # not before all went well
+    model._partial = partial  # only if all steps succeeded
 
 
 def _batch(model, X, y, sample_weight, first: bool) -> ArraySource:
     """The rows of one call, checked."""
     X = model._check_inputs(to_numpy(X), reset=first)
     if isinstance(X, Items):
-        raise TypeError(f"partial_fit takes rows of numbers, and kernel={model.kernel!r} compares other things.")
+        raise TypeError(f"partial_fit needs numeric rows, but kernel={model.kernel!r} compares other objects; use fit.")
     if sparse.issparse(X):
-        raise TypeError("partial_fit takes dense rows; use X.toarray() for batches that fit in memory.")
+        raise TypeError("partial_fit needs dense rows; use X.toarray() for batches that fit in memory.")
     source = in_memory_source(X, to_numpy(y), to_numpy(sample_weight), wanted=True)
     assert source is not None
     return source
 
 
 def _begin(model, source: ArraySource, classes) -> Partial:
-    """Before the first rows: the classes, and sums of nothing."""
+    """The initial state: the classes, and an empty summary."""
     model._forget("loo_scores_", "loo_proba_")
     classes = getattr(model, "classes_", None) if classes is None else classes
     if classes is None:
-        raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come.")
+        raise ValueError("classes must be passed on the first call to partial_fit: all that can occur in any call.")
     if isinstance(model.class_weight, str):
-        raise ValueError(f"class_weight={model.class_weight!r} needs all rows before the first sum; give a dict.")
+        raise ValueError(f"class_weight={model.class_weight!r} needs all rows at once; pass a dict to partial_fit.")
     model.classes_ = np.unique(np.asarray(classes))
     if len(model.classes_) < 2:
         raise ValueError(f"classes={classes!r}: a classifier needs at least 2 classes.")

@@ -1,4 +1,4 @@
-"""The first step of a fit: columns scaled, kernels made ready, and what would go wrong with them said."""
+"""The first step of a fit: scale the columns, prepare the kernels and check that they suit the rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._reading import Training
 
 
 class Prepared(NamedTuple):
-    """Scaled rows, those of them that a search sees, the kernels to choose from, and the scaling."""
+    """Scaled rows, the subset used in the search, the candidate kernels, and the scaling."""
 
     rows: Rows
     few: Rows
@@ -22,7 +22,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
-    """The rows of a fit as kernels take them; a search sees at most so many of them."""
+    """Scale the rows and prepare the kernels; the search uses at most ``most_rows`` of the rows."""
     kernels = [Precomputed(training=data.inputs)] if model._is_precomputed else as_kernels(model.kernel)
     scaling = model._fit_scaling(data.rows, kernels)
     rows = scaled_rows(data.rows, scaling)
@@ -33,5 +33,5 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
 
 
 def scaled_rows(rows: Rows, scaling: Scaling | None) -> Rows:
-    """The rows with their columns scaled; None leaves them as they are."""
+    """The rows with their columns scaled; None leaves them unchanged."""
     return rows if scaling is None else rows.replace_inputs(scaling(rows.X))

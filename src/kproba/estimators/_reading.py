@@ -1,4 +1,4 @@
-"""Reading what a fit is given: rows in memory, or a sample of the rows of a source and a way to sum up all of them."""
+"""Reading the training data: rows in memory, or a sample of a source and a way to sum over all its rows."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """The rows of a fit: distinct ones of positive weight, all of them or a sample.
+    """The rows of a fit: all distinct rows of positive weight, or a sample of them.
 
-    ``n_given`` counts the rows that were given. Where the rows are a sample, ``everything`` sums up all of them (an
-    ``AllRows``, or what ``partial_fit`` has taken in). Where they are not, ``inputs`` are the checked inputs and
-    ``place`` says which of the distinct rows each of them is, −1 for those of weight zero.
+    ``n_given`` is the number of rows passed to ``fit``. If the rows are a sample, ``everything`` computes sums over all
+    rows (an ``AllRows``, or the state of ``partial_fit``). Otherwise ``inputs`` are the checked inputs and ``place``
+    is the index of each of them among the distinct rows, −1 for rows of weight zero.
     """
 
     rows: Rows
@@ -54,23 +54,23 @@ class Training:
 
     @property
     def size(self) -> int:
-        """Distinct rows; of a source, whose copies nobody has counted, all rows."""
+        """Number of distinct rows; for a source, whose duplicates are not counted, of all rows."""
         return self.n_given if self.is_sample else self.rows.n_distinct
 
     @property
     def source(self) -> AllRows:
-        """Everything, where it is a source that can be read again and again."""
+        """``everything``, if it is a source that can be read repeatedly."""
         assert isinstance(self.everything, AllRows)
         return self.everything
 
     def finish(self) -> None:
-        """The fit is complete: nothing that was kept for resuming it is needed any more."""
+        """Delete the checkpoint once the fit is complete."""
         if self.saved is not None:
             self.saved.finish()
 
 
 def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=None) -> Training:
-    """What the model is to be fitted on, checked; the model learns its classes and the columns of X on the way."""
+    """Check and read the training data; also sets the model's classes and the columns of X."""
     model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_")
     model.device_ = choose_device(model.device, X)
     y, sample_weight = to_numpy(y), to_numpy(sample_weight)
@@ -80,7 +80,7 @@ def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=
         return _read_source(model, source, classes, checkpoint)
     X = model._check_inputs(to_numpy(X), reset=True)
     if isinstance(X, Items):
-        model.device_ = None  # their kernels run here
+        model.device_ = None  # kernels of objects run on the CPU
     wants_source = classes is not None or checkpoint is not None
     if _is_large(model, X) or wants_source:
         source = in_memory_source(X, y, sample_weight, wants_source)
@@ -95,19 +95,19 @@ def _read_arrays(model, X, y, sample_weight, saved: Checkpoint | None = None) ->
 
 
 def _read_source(model, source: Source, classes, checkpoint) -> Training:
-    """Summarise all rows in one pass; keep them all if they are few, otherwise a sample that decides."""
+    """Summarise all rows in one pass; keep them all if they are few, otherwise a sample."""
     if (reason := model._why_in_memory()) is not None:
         raise ValueError(reason)
     model.n_features_in_ = source.n_features
     if source.feature_names is not None:
         model.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
     if checkpoint is not None and isinstance(source, DaskSource):
-        raise ValueError("checkpoint is for rows that are read here; on a cluster, Dask computes what it lost.")
+        raise ValueError("checkpoint does not apply to a Dask collection: Dask recomputes lost results itself.")
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     seed = model._seed() if saved is None else saved.seed(model._seed())
     record = PassRecord(inputs=saved is not None or not source.is_in_memory)
     summary = summarise(model, source, seed, record)
-    summary.classes(classes)  # refuses what has none
+    summary.classes(classes)  # raises an error if there are no classes
     if summary.has_all and classes is None:
         return _read_few(model, summary, saved)
     model.classes_ = summary.classes(classes)
@@ -120,7 +120,7 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
 
 
 def _read_few(model, summary: Summary, saved: Checkpoint | None) -> Training:
-    """All rows of a source, which the summary has kept, read like rows in memory."""
+    """All rows of a small source, kept in the summary, as rows in memory."""
     X, y, weight = summary.everything()
     names = getattr(model, "feature_names_in_", None)
     X = in_double(model._check_inputs(X, reset=True))
@@ -142,13 +142,11 @@ def summarise(model, source: Source, seed: int, record: PassRecord) -> Summary:
 def _source_of(model, X, y, sample_weight) -> Source | None:
     """X as a source of rows where it is one; None if it is in memory."""
     if isinstance(X, str | os.PathLike):
-        raise TypeError(f"X={str(X)!r} is a path; give kproba.open_rows({str(X)!r}, target=...) for the rows in it.")
+        raise TypeError(f"X={str(X)!r} is a path; pass kproba.open_rows({str(X)!r}, target=...) to read its rows.")
     if isinstance(X, Iterator):
-        raise TypeError(f"X is a {type(X).__name__}, which gives its rows only once; use partial_fit for batches.")
+        raise TypeError(f"X is a {type(X).__name__}, which can be read only once; use partial_fit for batches.")
     if type(X).__module__.startswith("torch.utils.data"):
-        raise TypeError(
-            f"X is a {type(X).__name__} of PyTorch; give the tensor of all rows, or every batch to partial_fit."
-        )
+        raise TypeError(f"X is a PyTorch {type(X).__name__}; pass a tensor of all rows, or each batch to partial_fit.")
     if is_dask(X):
         for refuse in (refuse_times, refuse_text):
             refuse(X, type(model).__name__)
@@ -156,12 +154,12 @@ def _source_of(model, X, y, sample_weight) -> Source | None:
     if is_tensor(X):
         return _tensor_source(X, y, sample_weight) if _is_large(model, X) else None
     if isinstance(X, np.memmap) and not _is_large(model, X):
-        return None  # joblib makes such of any array
+        return None  # joblib turns arrays into memory maps
     return as_source(X, y, sample_weight)
 
 
 def _tensor_source(X, y, sample_weight) -> TensorSource | None:
-    """Rows of a tensor stay where they are; None for several tags a row."""
+    """A source whose rows stay on their device; None for a multi-label y."""
     labels = np.asarray(y) if _are_plain(y) else encode_labels(y)[1]
     check_lengths(X, labels)
     weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
@@ -169,24 +167,24 @@ def _tensor_source(X, y, sample_weight) -> TensorSource | None:
 
 
 def _is_large(model, X) -> bool:
-    """Whether rows in memory are better summed up, as those of a source are."""
+    """Whether there are so many rows in memory that they are treated like a source."""
     if sparse.issparse(X) or X.ndim != 2:
         return False
     return X.shape[0] > sample_size(X.shape[1]) and model._why_in_memory() is None
 
 
 def in_memory_source(X, y, sample_weight, wanted: bool) -> ArraySource | None:
-    """Checked rows as a source; None for several tags a row, which have to be in memory."""
+    """Checked rows as a source; None for a multi-label y, which needs rows in memory."""
     is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
     labels = column_or_1d(y, warn=True) if (wanted and is_single) or _are_plain(y) else encode_labels(y)[1]
     if labels.ndim == 2 or sparse.issparse(X) or isinstance(X, Items):
         if wanted:
-            raise ValueError("partial_fit, classes and checkpoint are for dense rows with one label each.")
+            raise ValueError("partial_fit, classes and checkpoint need dense rows with one label each.")
         return None
     check_lengths(X, labels)
     return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
 
 
 def _are_plain(y) -> bool:
-    """Whether y holds one whole number, boolean or string a row: labels that a pass can check as it goes."""
+    """Whether y holds one integer, boolean or string per row: labels that a pass can check chunk by chunk."""
     return isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"

@@ -1,7 +1,7 @@
-"""Fits that are possible but hardly meant: rows and parameters are looked at once, before the work begins.
+"""Checks for fits that are possible but probably unintended, made once before the work begins.
 
-Nothing here changes a model. Each check looks at a sample, and only where the user left the defaults that make it
-needless: columns are scaled and widths are chosen unless somebody says otherwise.
+Nothing here changes a model. Each check looks at a sample of rows, and only if the user departs from the defaults,
+which scale the columns and select the width.
 """
 
 from __future__ import annotations
@@ -23,48 +23,47 @@ from ..kernels.radial import DivergenceKernel, Radial
 from ..messages import listing, warn
 from ..search.widths import TimesMedian, median_width, width_candidates
 
-#: Rows that are looked at, and rows that they are met with.
+#: Numbers of rows whose kernel values with each other are checked.
 SOME_ROWS, OTHER_ROWS = 200, 1000
-#: A column has all of a distance if it has this share of its square.
+#: A column that accounts for this fraction of the squared distances dominates them.
 DOMINANT = 0.99
-#: Kernel values nearer than this to 0, or to 1, tell no rows apart.
+#: Kernel values closer than this to 0 or 1 do not distinguish rows.
 NOTHING = 1e-6
-#: Kernel values beyond this have squares whose products overflow.
+#: Products of squares of kernel values beyond this overflow.
 LARGEST_PRODUCT = 1e75
-#: Tags of fewer rows than this may exclude each other by chance.
+#: In fewer rows than this, tags may be mutually exclusive by chance.
 FEW_TAGGED = 20
-#: Where Linux says how much memory a container may have.
+#: The memory limit of a Linux container.
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def warn_of_few_rows(rows: Rows, classes: np.ndarray) -> None:
-    """Warn of classes of which nothing is left once a row is left out: nothing tells how well they are told apart."""
+    """Warn of classes with a single row: leave-one-out cannot tell how well they are separated."""
     mass, one = np.bincount(rows.labels, rows.weight, rows.n_classes), np.zeros(rows.n_classes)
     np.maximum.at(one, rows.labels, rows.unit)
     single = classes[(mass > 0) & (mass <= one)].tolist()
     if single:
         which = f"the class {single[0]!r}" if len(single) == 1 else f"{len(single)} classes ({listing(single)})"
         warn(
-            f"y has a single row of {which}: no other row says what it looks like, so that its probabilities are not "
-            "calibrated and no choice of parameters is based on it. Give more rows of it, join it with another class, "
-            "or leave it out.",
+            f"y has only one row of {which}, so its probabilities cannot be calibrated and it has no influence on the "
+            "selection of parameters. Add more rows of it, merge it with another class, or leave it out.",
             FewRowsWarning,
         )
 
 
 def warn_of_one_hot(rows: Rows) -> None:
-    """Warn of tags of which every row has exactly one: exclusive classes, most likely, as other libraries want them."""
+    """Warn if every row has exactly one tag: probably one-hot encoded classes, as other libraries expect them."""
     if len(rows) >= FEW_TAGGED and (rows.labels.sum(axis=1) == 1.0).all():  # a missing tag is NaN, which is not one
         warn(
-            f"y has a single 1 in every row: its {rows.n_classes} columns are taken for tags that do not exclude each "
-            "other, and predict gives a matrix. For exclusive classes give y.argmax(axis=1), or y.idxmax(axis=1) of a "
+            f"y has a single 1 in every row: its {rows.n_classes} columns are treated as tags that can occur together, "
+            "and predict returns a matrix. For exclusive classes pass y.argmax(axis=1), or y.idxmax(axis=1) for a "
             "frame.",
             TargetWarning,
         )
 
 
 def warn_of_units(rows: Rows, kernels: Sequence[Kernel], width, is_scaled: bool, names, seed: int) -> None:
-    """Warn of rows, as the kernels see them, whose units or those of a given width leave next to nothing to see."""
+    """Warn if the units of the columns or of a fixed width make the kernel nearly constant."""
     if isinstance(rows.X, Items):
         return
     if not is_scaled and all(isinstance(kernel, Radial) for kernel in kernels):
@@ -76,7 +75,7 @@ def warn_of_units(rows: Rows, kernels: Sequence[Kernel], width, is_scaled: bool,
 
 
 def refuse_overflow(rows: Rows, kernels: Sequence[Kernel], width, seed: int) -> None:
-    """Refuse rows so far away that sums over products of kernel values are no numbers."""
+    """Raise an error for rows so far away that sums over products of kernel values overflow."""
     if isinstance(rows.X, Items) or not all(isinstance(kernel, Linear | Polynomial) for kernel in kernels):
         return
     widths = TimesMedian() if isinstance(width, str) else width
@@ -88,13 +87,13 @@ def refuse_overflow(rows: Rows, kernels: Sequence[Kernel], width, seed: int) -> 
             largest = float(np.abs(kernel(far, far)).max())
         if not largest <= LARGEST_PRODUCT:
             raise ValueError(
-                f"X has rows so far from the others that values of the {kernel.name} kernel reach {largest:.0e}, whose "
-                "products overflow; rescale X or leave those rows out, or use kernel='gaussian'."
+                f"X has rows so far from the others that values of the {kernel.name} kernel reach {largest:.0e} and "
+                "their products overflow; rescale X, drop those rows, or use kernel='gaussian'."
             )
 
 
 def _some(rows: Rows, size: int) -> np.ndarray:
-    """Which rows have the smallest keys: these are hashes, so that it is a random sample, and takes no time."""
+    """Indices of the rows with the smallest keys: keys are hashes, so this is a cheap random sample."""
     return np.argpartition(rows.keys, size)[:size] if len(rows) > size else np.arange(len(rows))
 
 
@@ -103,25 +102,25 @@ def _warn_of_one_column(rows: Rows, names) -> None:
     if n_others and share > DOMINANT:
         others = "column that varies" if n_others == 1 else f"{n_others} columns that vary"
         warn(
-            f"scaling=None: the column {column if names is None else names[column]!r} has more than {DOMINANT:.0%} of "
-            f"the squared distance between rows, so that the kernel sees hardly anything of the other {others}. Leave "
-            "scaling='auto', or bring the columns of X to one unit.",
+            f"scaling=None: the column {column if names is None else names[column]!r} accounts for more than "
+            f"{DOMINANT:.0%} of the squared distance between rows, so the kernel nearly ignores the other {others}. "
+            "Use scaling='auto', or scale the columns of X to comparable units.",
             UnitsWarning,
         )
 
 
 def widest_column(X) -> tuple[int, float, int]:
-    """The column with most of the squared distances between rows, its share of them, and how many others vary.
+    """The column with the largest share of the squared distances between rows, that share, and how many others vary.
 
-    The share is that of all distances or that of a typical one, whichever is less: an outlier makes up the first alone,
-    and a column beside others that are nearly constant the second.
+    The share is that of the total or that of a typical pair of rows, whichever is smaller: an outlier alone can
+    dominate the first, and a column next to nearly constant ones the second.
 
     >>> import numpy as np
     >>> widest_column(np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 0.0], [3.0, 3.0]]))
     (1, 0.75, 1)
     """
     X = X.astype(np.float64)
-    difference = X - X[np.roll(np.arange(X.shape[0]), 1)]  # every row and the one before it
+    difference = X - X[np.roll(np.arange(X.shape[0]), 1)]  # between each row and the previous one
     squares: Any = difference.power(2).tocsc() if sparse.issparse(X) else np.square(difference)
     of_columns, of_pairs = (np.asarray(squares.sum(axis=axis)).ravel() for axis in (0, 1))
     widest = int(of_columns.argmax())
@@ -140,35 +139,36 @@ def _warn_of_width(rows: Rows, kernels: Sequence[Kernel], is_scaled: bool, seed:
         return
     values = [kernel(rows.X[some], rows.X[others])[apart] for kernel in kernels]
     if all(each.max() < NOTHING for each in values):
-        found = f"below {NOTHING:g}: to the model no row is like another"
+        found = f"below {NOTHING:g} and no two rows look similar to the model"
     elif all(each.min() > 1.0 - NOTHING for each in values):
-        found = f"1 but for less than {NOTHING:g}: to the model all rows are alike"
+        found = f"within {NOTHING:g} of 1 and all rows look alike to the model"
     else:
         return
     unit = median_width(kernels[0], rows, seed)
     widths = ", ".join(f"{width:g}" for width in dict.fromkeys(kernel.width for kernel in kernels))
     warn(
-        f"width={widths}: rows are about {unit:.3g} apart {'once scaled' if is_scaled else 'in the units of X'} (the "
-        f"median), so that the kernel of any two rows is {found}. Leave width='auto', or give one of about {unit:.3g}.",
+        f"width={widths}: the median distance between rows is {unit:.3g} "
+        f"{'after scaling' if is_scaled else 'in the units of X'}, so the kernel of any two rows is {found}. "
+        f"Use width='auto', or a width of about {unit:.3g}.",
         UnitsWarning,
     )
 
 
 def refuse_more_than_memory(n_centers: int) -> None:
-    """Refuse to begin what takes a matrix of all centres, in single precision at least, that memory cannot hold."""
+    """Raise an error if the square matrix over the centres does not fit in memory, even in single precision."""
     needed, there = 4 * n_centers**2, memory_bytes()
     if needed > there:
         raise MemoryError(
-            f"centers: a matrix of {n_centers:,} by {n_centers:,} numbers takes {needed / 2**30:,.0f} GiB or more, and "
-            f"there are {there / 2**30:,.0f} GiB of memory; use centers='auto' or a number of some thousands."
+            f"centers: a matrix of {n_centers:,} by {n_centers:,} numbers needs at least {needed / 2**30:,.0f} GiB, "
+            f"but there are {there / 2**30:,.0f} GiB of memory; use centers='auto' or a few thousand centres."
         )
 
 
 def memory_bytes() -> float:
-    """Memory of this machine, or of the container that this runs in; infinite where the system does not say."""
+    """Memory of this machine, or of its container; infinite if the system does not report it."""
     limit = np.inf
     try:
         limit = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
         return min(limit, float(CONTAINER_LIMIT.read_text()))
-    except (AttributeError, OSError, ValueError):  # no such names on Windows; "max" in a container without a limit
+    except (AttributeError, OSError, ValueError):  # not available on Windows; "max" in a container without a limit
         return limit

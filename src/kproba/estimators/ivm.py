@@ -60,33 +60,31 @@ from ._reading import Training, read
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10.
 EXPONENTS_2001 = range(10, -11, -1)
-#: Multiples of the median distance that are tried. Narrow kernels need more points than there will be.
+#: Candidate widths as multiples of the median distance. Narrower kernels would need more points than the model has.
 WIDTHS = (0.6, 1.2, 2.5, 5.0)
-#: Widths are compared by models of at most so many distinct rows, kernels and ridges by models of the second number,
-#: on at most the third number of others.
+#: Most distinct rows to train on when comparing widths, when comparing kernels and ridges, and most rows to tune on.
 SCREEN_ROWS, PATH_ROWS, JUDGING_ROWS = 750, 2000, 4000
-#: Losses on a sample that differ by less than this share are level.
+#: Losses on a sample that differ by less than this fraction count as equal.
 LEVEL = 0.05
-#: max_points="auto": so many times the root of the number of distinct rows, but no fewer than the second number.
+#: max_points="auto" is the first number times the root of the number of distinct rows, but at least the second.
 POINTS_BY_ROOT, FEW_POINTS = 1.2, 50
-#: Where passes over a source find the points, "auto" allows at most so many, and so many coefficients: the time of a
-#: pass grows with their square.
+#: For a source, "auto" allows at most this many points and coefficients: the time of a pass grows with their square.
 MOST_POINTS, MOST_COEFFICIENTS = 500, 1500
-#: Distinct rows of the sample that propose points for all rows.
+#: Number of distinct sample rows that are candidates when the rows come from a source.
 PROPOSING_ROWS = 10_000
-#: Rows by which a kernel that is not positive semi-definite is made so.
+#: Number of rows used to project an indefinite kernel to a positive semi-definite one.
 LANDMARKS = 2000
 
 
 class _Split(NamedTuple):
-    """Rows to train on, and the rows that tune, if there are any."""
+    """Training rows, and tuning rows if there are any."""
 
     rows: Rows
     tuning: Tuning | None
 
 
 class _Run(NamedTuple):
-    """A path: its last model, its points, and every step."""
+    """A regularisation path: its last model, its points, and every step."""
 
     model: ImportModel
     points: list[PathPoint]
@@ -96,77 +94,82 @@ class _Run(NamedTuple):
 class ImportVectorMachine(KernelClassifier):
     r"""Import vector machine: kernel logistic regression on a few import points.
 
-    Minimises, over the coefficients of the import points S and over S itself, which grows one row at a time,
+    Minimises the following objective over the coefficients and over the set S of import points, which grows one row
+    at a time:
 
     .. math:: \frac1n\sum_i -\log p_{y_i}(x_i) + \frac{\lambda}{2}\sum_j \theta_j^\top K_{SS}\,\theta_j,
         \qquad p(x) = \mathrm{softmax}\bigl(o + {\textstyle\sum_{l \in S}} \theta_l k(x, x_l)\bigr)
 
-    (2001 Eq. 6 and 9, with a constant o that is not penalised). The next point is the row that lowers the objective
-    most; no more are added once a point changes it by less than ``tol``. The probabilities are those of the model.
+    (2001 Eq. 6 and 9, with an unpenalised constant o). Each step adds the row that lowers the objective most, and the
+    search stops when a point changes it by less than ``tol``. The probabilities need no calibration.
 
     Parameters
     ----------
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` lets the tuning rows choose between the Gaussian of 2001 and the Laplacian. A callable takes
-        ``(X, Z)`` and returns the (n, b) kernel values; it must be symmetric and positive definite.
-        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"auto"`` selects the Gaussian of 2001 or the Laplacian on the tuning rows. A callable takes ``(X, Z)`` and
+        returns the (n, b) kernel matrix; it must be symmetric and positive definite.
+        The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
         of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
-        Kernel width in scaled columns: chosen by the tuning rows among multiples of the median distance, set to that
-        distance, given, or chosen among those given.
+        Kernel width in units of the scaled columns: selected on the tuning rows from multiples of the median
+        distance, set to that distance, fixed, or selected from a list.
     ridge : "path", float or sequence of floats, default="path"
-        The λ above. ``"path"`` goes from e^10 to e^-10 in the units of 2001, which are n·λ/2, and ends early once
-        the tuning rows gain no more; several values are all run, from large to small. One value needs no tuning.
+        The regularisation strength λ above. ``"path"`` goes from e^10 to e^-10 in the units of 2001, which are n·λ/2,
+        and stops early when the tuning loss no longer improves. All values of a list are tried, from large to small. A
+        single value needs no tuning.
     search : {"one-step", "exact"}, default="one-step"
-        How a candidate is judged: by its objective after one Newton step (2001 B2*), or fitted to convergence (B2),
-        which takes rows in memory.
+        How candidates are ranked: by the objective after one Newton step (2001 B2*), or after fitting each one to
+        convergence (B2), which needs all rows in memory.
     tol, lookback : float and int, default=1e-3 and 3
-        The search ends once :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, where r is 1
-        for an example; more is steadier where candidates are drawn). The first r points are judged in proportion.
+        The search stops when :math:`|H_k - H_{k-r}|/|H_k|` < tol, where r is ``lookback`` (2001 Sec. 3.3, which uses
+        r = 1 as an example; a larger r is steadier if candidates are sampled). For the first r points, tol is scaled in
+        proportion.
     max_points : "auto", int or None, default="auto"
-        Most import points. ``"auto"`` is 50, or 1.2 times the root of the number of distinct rows if that is more;
-        None sets no limit. A warning says if a number that was given ended the search. From a source of rows
+        Maximum number of import points. ``"auto"`` is 50, or 1.2 times the root of the number of distinct rows if that
+        is more; None sets no limit. If a number that you set stops the search, you get a warning. For a source of rows
         ``"auto"`` is at most 500, and at most 1,500/(n_classes − 1).
     candidates : "auto", "all" or int, default="auto"
-        Rows that are looked at in every step: all distinct ones, or a subset of which a quarter changes from step to
-        step. ``"auto"`` takes all up to 1,000 and then 100. A round over a source looks at 1,000 rows of its sample,
-        or at more if a larger number is given, up to 4,000; ``"all"`` takes rows in memory.
+        Number of rows considered in each step: all distinct ones, or a subset of which a quarter changes from step to
+        step. ``"auto"`` is all up to 1,000 rows, and 100 beyond that. For a source, each round considers 1,000 rows of
+        the sample, or up to 4,000 if you set a larger number; ``"all"`` needs all rows in memory.
     tuning_fraction : float, default=0.25
-        Share of the rows held back to choose λ and the width. The final search is on all rows.
+        Fraction of the rows held out to select λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
-        What the tuning rows choose by; ``"error"`` is that of the paper.
+        The loss on the tuning rows; the paper uses ``"error"``.
     scaling : {"auto", "robust", "standard", None}, default="auto"
-        How columns are scaled inside; ``"auto"`` is ``"robust"``.
+        How the classifier scales the columns of X; ``"auto"`` is ``"robust"``.
     class_weight : dict, "balanced" or None, default=None
-        Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+        Factors that multiply the row weights of each class. They shift the prior of the probabilities.
     device : None, "cpu", "cuda", "cuda:<number>", default=None
-        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
-        the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
+        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None uses NumPy
+        on the CPU, or for PyTorch or CuPy tensors the device they are on. The fitted attributes are always NumPy
+        arrays.
     n_jobs : int, optional
-        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
-        cores in any case.
+        Number of threads. None uses all cores, but no more than BLAS may use, and one thread inside a joblib worker
+        thread; -1 always uses all cores.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
-        Seed of the tuning rows and of the candidates.
+        Seed for the choice of tuning rows and candidates.
 
     Attributes
     ----------
-    classes_ : array of classes, or of tag names or numbers.
-    import_indices_ : array (q,): the rows of X that are import points, in the order in which they were added; of a
-        source, the first rows that equal them. Rows of a Dask collection have no numbers: then it is not set.
+    classes_ : array of class labels, or of tag names or numbers.
+    import_indices_ : array (q,): indices of the import points in X, in the order in which they were added; for a
+        source, of the first rows equal to them. Not set for a Dask collection, whose rows have no indices.
     centers_ : array (q, d): the import points, or their column numbers for a precomputed kernel.
     coef_, intercept_ : arrays (q, n_classes) and (n_classes,).
-    kernel_, width_, ridge_ : what was chosen.
+    kernel_, width_, ridge_ : the selected values.
     path_ : dict of columns ridge, objective (the sum that 2001 calls H), n_points, tuning_error, tuning_log_loss and
-        seconds, one entry for every λ of the path that chose ``ridge_``.
-    growth_ : dict of columns ridge, n_points and objective: every step of the search that found the import points; from
-        a source, as the rounds predict it.
-    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row,
-        approximately, the import points kept. Not from a source of rows.
+        seconds, with one entry for each λ of the path that selected ``ridge_``.
+    growth_ : dict of columns ridge, n_points and objective, with one entry for each step of the search that found the
+        import points; for a source, the objective is the one predicted in each round.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): approximate predictions for each training row by a model fitted
+        without it, with the same import points. Not available for a source of rows.
     n_iter_ : number of steps of that search.
-    n_passes_ : passes over a source that the search took; one more looked at the rows, and one found their numbers.
+    n_passes_ : number of passes over a source in the search, not counting one for the summary of the rows and one that
+        finds the indices of the import points.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -180,8 +183,8 @@ class ImportVectorMachine(KernelClassifier):
     >>> from kproba import ImportVectorMachine
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = ImportVectorMachine(random_state=0).fit(X, y)
-    >>> clf.score(X, y) > 0.95, len(clf.import_indices_) < 30
-    (True, True)
+    >>> round(clf.score(X, y), 2), len(clf.import_indices_)
+    (0.99, 12)
     """
 
     def __init__(
@@ -234,19 +237,20 @@ class ImportVectorMachine(KernelClassifier):
 
         Parameters
         ----------
-        X : array, frame or CSR matrix of shape (n, d), a list of what the kernel compares, or a source of rows
-            A source is a memory map, a Dask array or frame, or what :func:`kproba.open_rows` returns. Rows in memory
-            are one too if they are more than 50,000: then a sample of them proposes points, and sums over all decide.
-        y : array of shape (n,), or a matrix (n, n_tags) of 0 and 1 for a multi-label problem
-            A missing tag is NaN, None or pandas' NA: then the row does not count for it. Files bring their own labels.
+        X : array, frame or CSR matrix of shape (n, d), a list of objects that the kernel compares, or a source of rows
+            A source is a memory map, a Dask array or frame, or the result of :func:`kproba.open_rows`. More than 50,000
+            rows in memory are treated like a source: the candidates are a sample of the rows, ranked by sums over all.
+        y : array of shape (n,), or a 0/1 matrix of shape (n, n_tags) for a multi-label problem
+            A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
+            from files with a target column.
         sample_weight : array of shape (n,), optional
-            Weight of each row. An integer weight equals so many copies of the row.
+            Row weights. An integer weight k is equivalent to k copies of the row.
         tuning : pair (X, y) of arrays, optional
-            Rows that choose λ and the width instead of a part of X; the model is then fitted to X alone.
+            Rows to select λ and the width on, instead of a part of X; the model is then fitted to X alone.
         classes : sequence, optional
-            Classes that the model shall know beside those in y.
+            Classes in addition to those that occur in y.
         checkpoint : path of a folder, optional
-            Where the sums so far are kept while a source is read; the same call goes on from there.
+            Where to save partial sums while a source is read. If the fit is interrupted, repeat the call to resume it.
 
         Returns
         -------
@@ -271,8 +275,8 @@ class ImportVectorMachine(KernelClassifier):
         return self
 
     def _search_memory(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
-        """The search for import points among all rows, which are in memory."""
-        # products of one step are too small for the threads of BLAS, which wait for each other; rows are shared instead
+        """Search for import points among all rows, which are in memory."""
+        # the products of one step are too small for BLAS threads, which would wait for each other: split the rows
         with one_blas_thread():
             split = _Split(self._exact_rows(data.rows), given)
             final = self._run(split, kernel, data.seed, progress, n_workers(self.n_jobs), ridges)
@@ -280,7 +284,7 @@ class ImportVectorMachine(KernelClassifier):
         return final, data.rows
 
     def _search_source(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
-        """The search by passes over all rows of a source, of which a sample proposes points."""
+        """Search by passes over all rows of a source; the candidates are a sample of the rows."""
         rows = subsample(data.rows, PROPOSING_ROWS, data.seed)
         final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.source)
         self._find_import_points(rows.X[final.model.chosen], data.source)
@@ -289,23 +293,23 @@ class ImportVectorMachine(KernelClassifier):
     def _reasons_for_memory(self) -> Iterator[str]:
         yield from super()._reasons_for_memory()
         if self.search == "exact":
-            yield "search='exact' fits every candidate to all rows, which takes rows in memory."
+            yield "search='exact' fits every candidate to all rows, which must be in memory; use search='one-step'."
         if isinstance(self.candidates, str) and self.candidates == "all":
-            yield "candidates='all' looks at all rows in every step, which takes rows in memory."
+            yield "candidates='all' considers all rows in every step, which must be in memory; use candidates='auto'."
 
     def _exact_rows(self, rows: Rows) -> Rows:
-        """Scaled rows in double precision: in single precision a kernel matrix may be indefinite."""
+        """Scaled rows in double precision, since a kernel matrix may be indefinite in single precision."""
         scaled = scaled_rows(rows, self.scaling_)
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
 
     def _choose(self, kernels: list[Kernel], data: Training, given: Tuning | None, progress: Progress):
-        """The kernel, and the points of the path that chooses its ridge for all rows, if one does."""
+        """The kernel, and the points of the path that selects its ridge for all rows, or None for a fixed ridge."""
         with one_blas_thread():
             kernel, path = self._choose_kernel(kernels, self._exact_rows(data.rows), given, data.seed, progress)
         if path is None:
             return kernel, None
         total_weight = (data.source if data.is_sample else data.rows).total_weight
-        # 2001's λ stands before a sum over rows and stays what it is when there are more of them; a user's does not
+        # 2001's λ multiplies a sum over the rows and does not change with their number; a ridge set by the user does
         unit = path.model.task.rows.total_weight / total_weight if isinstance(self.ridge, str) else 1.0
         return kernel, [point._replace(ridge=unit * point.ridge) for point in path.points]
 
@@ -314,9 +318,9 @@ class ImportVectorMachine(KernelClassifier):
         return np.ndim(self.ridge) == 0 and not isinstance(self.ridge, str)
 
     def _choose_kernel(self, kernels, rows: Rows, given: Tuning | None, seed: int, progress: Progress):
-        """The kernel and width that do best on the tuning rows, and their path; None where there is nothing to choose.
+        """The best kernel and width on the tuning rows, and their path; None if there is nothing to select.
 
-        With many rows a small sample finds the best width of every kernel, and a larger one the kernel and the ridge.
+        With many rows, a small sample selects the width of each kernel, and a larger one the kernel and the ridge.
         """
         widths = TimesMedian(WIDTHS) if _is_auto(self.width) else self.width
         widths = TimesMedian((1.0,)) if isinstance(widths, str) else widths
@@ -334,17 +338,17 @@ class ImportVectorMachine(KernelClassifier):
         return kernel, None if self._has_one_ridge else path
 
     def _side_by_side(self, split: _Split, candidates, seed: int, progress: Progress) -> list[tuple[Kernel, _Run]]:
-        """The paths of several kernels; several run on a thread each."""
+        """The paths of several kernels, each on its own thread."""
         workers = n_workers(self.n_jobs)
         each = workers if len(candidates) == 1 else 1
         runs = map_independent(lambda k: self._run(split, k, seed, progress, each), candidates, workers)
         return list(zip(candidates, runs))
 
     def _pick(self, found: list[tuple[Kernel, _Run]], level: float) -> tuple[Kernel, _Run]:
-        """The smallest loss; of those that a sample finds level, the last kernel and the narrowest width.
+        """The candidate with the smallest loss; among those equal on a sample, the last kernel and narrowest width.
 
-        All rows and their points resolve more than the sample does, so what is rougher gains more from them. Where
-        several leave nothing to be told apart, the fewest points win.
+        All rows with their points resolve more than the sample, so rougher kernels gain more from them. If several
+        candidates classify the tuning rows with certainty, the one with the fewest points wins.
         """
 
         def loss(item) -> float:
@@ -370,7 +374,7 @@ class ImportVectorMachine(KernelClassifier):
         return _Split(train, Tuning(tune))
 
     def _run(self, split: _Split, kernel: Kernel, seed: int, progress: Progress, workers: int, ridges=None) -> _Run:
-        """The path of one kernel, over all ridges or over these."""
+        """The path of one kernel over the given ridges, by default all of them."""
         task = self._task(split.rows, kernel, workers)
         pool, growth = Pool(task, self.candidates, seed), Growth()
         settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points(split.rows))
@@ -380,7 +384,7 @@ class ImportVectorMachine(KernelClassifier):
         return _Run(model, points, growth)
 
     def _run_all(self, split: _Split, kernel: Kernel, seed: int, ridges, everything: AllRows) -> _Run:
-        """The search by passes over all rows, for which those of the split propose points."""
+        """Search by passes over all rows, with the rows of the split as candidates."""
         task, growth = self._task(split.rows, kernel, n_workers(self.n_jobs)), Growth()
         (ridge,) = ridges or self._ridges(task, seed)
         settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points_of_all(everything))
@@ -393,7 +397,7 @@ class ImportVectorMachine(KernelClassifier):
         return _Run(model, [point], growth)
 
     def _find_import_points(self, points: np.ndarray, everything: AllRows) -> None:
-        """The numbers of the first rows that equal the import points; partitions of a cluster have no numbers."""
+        """Find the first rows equal to the import points; the rows of a Dask collection have no indices."""
         if not hasattr(everything.source, "reduce"):
             self.import_indices_ = everything.sum(FirstRowsOf(points), "import points").first
 
@@ -409,7 +413,7 @@ class ImportVectorMachine(KernelClassifier):
         return max(FEW_POINTS, round(POINTS_BY_ROOT * np.sqrt(rows.n_distinct)))
 
     def _most_points_of_all(self, everything: AllRows) -> int | None:
-        """The same by the number of all rows, as far as passes over them can afford it."""
+        """The same for all rows of a source, up to what is affordable in passes over them."""
         if not isinstance(self.max_points, str):
             return self.max_points
         affordable = min(MOST_POINTS, MOST_COEFFICIENTS // (len(everything.classes) - 1))
@@ -418,7 +422,7 @@ class ImportVectorMachine(KernelClassifier):
     def _ridges(self, task: Task, seed: int) -> list[float]:
         """The user's ridges from large to small, or those of 2001 in units of the kernel.
 
-        2001 has λ before the sum over rows, and f = √2·U for two classes: its λ is nλ/2 here.
+        In 2001, λ multiplies a sum over the rows, and f = √2·U for two classes, so its λ is nλ/2 here.
         """
         if not isinstance(self.ridge, str):
             return sorted((float(ridge) for ridge in np.atleast_1d(self.ridge)), reverse=True)
@@ -427,12 +431,12 @@ class ImportVectorMachine(KernelClassifier):
         return [2.0 * np.exp(float(e)) * (size or 1.0) / task.rows.total_weight for e in EXPONENTS_2001]
 
     def _store_points(self, final: _Run, path: Sequence[PathPoint], rows: Rows) -> None:
-        """Keep what prediction needs and what was learnt on the way, as NumPy arrays."""
+        """Set the fitted attributes as NumPy arrays."""
         model, task, loss = final.model, final.model.task, final.model.task.loss
         self.ridge_ = model.ridge / rows.total_weight
         own, centers = rows.X[model.chosen], task.points(model.chosen)
         is_table = not self._is_precomputed and not isinstance(own, Items)
-        if is_table:  # in the user's precision
+        if is_table:  # keep the user's precision
             centers = own if self.scaling_ is None else self.scaling_(own)
         self._store_basis(Basis(task.kernel, centers, workers=task.workers), rows)
         self.centers_ = own if is_table else self.centers_
@@ -446,16 +450,16 @@ class ImportVectorMachine(KernelClassifier):
     def _warn_if_cut(self, point: PathPoint) -> None:
         if point.is_cut and not _is_auto(self.max_points):
             warnings.warn(
-                f"max_points={self.max_points} ended the search before the stopping rule did: the last change of the "
-                f"objective was {point.gain:.2g} of it, tol={self.tol:g}. Allow more points, or a larger tol or ridge.",
+                f"max_points={self.max_points} stopped the search before it converged: the last relative change of the "
+                f"objective was {point.gain:.2g} and tol={self.tol:g}. Increase max_points, tol or ridge.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
     def _read_tuning(self, tuning, rows: Rows) -> Rows:
-        """The user's tuning rows, with the class numbers of the training rows."""
+        """The user's tuning rows, with labels encoded as for the training rows."""
         if not isinstance(tuning, tuple | list) or len(tuning) != 2:
-            raise TypeError("tuning must be a pair (X, y) of rows and their classes.")
+            raise TypeError("tuning must be a pair (X, y) of rows and their labels.")
         try:
             X, (classes, labels) = self._check_inputs(tuning[0], reset=False), encode_labels(tuning[1])
         except ValueError as error:
@@ -463,25 +467,25 @@ class ImportVectorMachine(KernelClassifier):
         if X.shape[0] != len(labels):
             raise ValueError(f"tuning: X has {X.shape[0]} rows but y has {len(labels)}.")
         if labels.ndim != rows.labels.ndim or (rows.is_multilabel and labels.shape[1] != rows.n_classes):
-            raise ValueError(f"tuning: its y has shape {labels.shape}, which does not go with the training y.")
+            raise ValueError(f"tuning: y has shape {labels.shape}, which does not match the training y.")
         if not rows.is_multilabel:
             labels = self._known_classes(classes)[labels]
         factor = class_factors(self.class_weight, self.classes_, labels, np.ones(len(labels)))
         return Rows.of(X, labels, np.ones(len(labels)), rows.n_classes, factor)
 
     def _known_classes(self, classes: np.ndarray) -> np.ndarray:
-        """The numbers of the tuning set's classes: all that there are, and no others."""
+        """Class codes of the tuning set's classes, which must be the same as those of the training rows."""
         unknown, absent = np.setdiff1d(classes, self.classes_), np.setdiff1d(self.classes_, classes)
         if len(unknown):
             raise ValueError(f"tuning: y has the class {unknown.tolist()[0]!r}, which the training y does not have.")
         if len(absent):
             raise ValueError(
-                f"tuning: y has no row of class {absent.tolist()[0]!r}; every class needs a row to tune by."
+                f"tuning: y has no row of class {absent.tolist()[0]!r}; every class needs at least one tuning row."
             )
         return np.searchsorted(self.classes_, classes)
 
     def _check_parameters(self) -> None:
-        """Refuse what has no meaning before any work is done."""
+        """Raise an error for invalid parameters before any work is done."""
         as_kernels(self.kernel)
         check_choice("search", self.search, tuple(SEARCHES))
         check_choice("tuning_loss", self.tuning_loss, ("log-loss", "error"))
@@ -501,7 +505,7 @@ class ImportVectorMachine(KernelClassifier):
 
 
 def _sampled(rows: Rows, split: _Split, size: int, seed: int) -> _Split:
-    """Some of the training rows, and rows that did not train to tune by; the split itself where it is small."""
+    """A sample of the training rows, and other rows to tune on; the split itself if it is small enough."""
     few = subsample(split.rows, size, seed)
     if few is split.rows:
         return split

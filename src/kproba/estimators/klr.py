@@ -57,11 +57,11 @@ from ._prepared import Prepared, prepare, scaled_rows
 from ._reading import Training, read
 from ._sanity import refuse_more_than_memory
 
-#: The ridges that are tried.
+#: Candidate ridges.
 RIDGES = tuple(10.0**e for e in range(-1, -9, -1))
-#: Decides on how many rows widths are compared: about a fifth of the operations of one leave-one-out there.
+#: Limits the number of rows on which widths are compared: about a fifth of the operations of one leave-one-out.
 SEARCH_FLOPS = 1e9
-#: Multiples of the width that is best for least squares; the likelihood often wants a wider kernel.
+#: Multiples of the best width for least squares; the likelihood often prefers a wider kernel.
 WIDTH_FACTORS = (1.0, 2.0)
 
 
@@ -73,66 +73,70 @@ class KernelLogisticRegression(KernelClassifier):
     .. math:: \min_{\theta, o} \frac{1}{n}\sum_i \Bigl(\log\sum_y e^{f_y(x_i)} - f_{y_i}(x_i)\Bigr)
         + \frac{\lambda}{2} \sum_y \theta_y^\top K \theta_y, \qquad f_y(x) = o_y + \sum_l \theta_{ly} k(x, z_l)
 
-    (2001 Eq. 9, textbook Eq. 28.1). Approximate leave-one-out scores, one Newton step away from the solution, choose
-    kernel, width and ridge.
+    (2001 Eq. 9, textbook Eq. 28.1). Approximate leave-one-out scores, one Newton step away from the solution, select
+    the kernel, width and ridge.
 
     Parameters
     ----------
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
-        and returns the (n, b) kernel values.
-        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
+        returns the (n, b) kernel matrix.
+        The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
         of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
-        Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
+        Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
+        a list.
     ridge : "auto", float or sequence of floats, default="auto"
-        The λ above. The λ of 2001, which belongs to the sum over the rows, is nλ, and for two classes nλ/2. The n of
-        all tags is that of all rows, also of tags that are missing in some.
+        The regularisation strength λ above. The λ of 2001, which multiplies a sum over the rows, is nλ, and nλ/2 for
+        two classes. For a multi-label y, n is the number of all rows, even for tags that are missing in some.
     centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
-        Basis points: all distinct rows (the full model), every class's own or so many of them, a subset spread over
-        the classes, or given points (the reduced model). ``"auto"`` takes all up to 2,000 rows, then a slowly
-        growing subset.
+        Basis points: all distinct rows (the full model); for each class its own rows (``"class"``) or a given number
+        of them (``("class", int)``); a subset of the given size spread over the classes, or your own points (the
+        reduced model). ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
     solver : {"auto", "newton", "lbfgs", "sgd"}, default="auto"
-        Newton's method (2001 Eq. 5; its systems by conjugate gradients where they are large), limited-memory BFGS
-        (2010 Sec. 3) or stochastic gradients (textbook Fig. 28.1), all from the least-squares solution. ``"auto"``
-        is ``"newton"``, the one for sources of rows: there a step is a pass over all rows, and its Hessian a sample's.
+        Newton's method (2001 Eq. 5; large systems by conjugate gradients), limited-memory BFGS (2010 Sec. 3) or
+        stochastic gradients (textbook Fig. 28.1), all started from the least-squares solution. ``"auto"`` is
+        ``"newton"``, the only solver for sources of rows: there each step is a pass over all rows, with the Hessian of
+        a sample.
     tol : float, default=1e-4
-        A fit has converged when less than this share of the objective is left to gain.
+        The solver stops once less than this fraction of the objective is left to gain.
     max_iter : int, default=100
-        Newton or quasi-Newton steps, or passes over all rows, at most; then a warning says what to do.
+        Maximum number of Newton or quasi-Newton steps, or of passes over all rows. If it is reached, a warning says
+        what to do.
     selection : {"loo", "cv"}, default="loo"
         How candidates are compared: approximate leave-one-out, or cross-validation.
     folds : int, default=5
-        Folds of ``selection="cv"``.
+        Number of folds if ``selection="cv"``.
     scaling : {"auto", "robust", "standard", None}, default="auto"
-        How columns are scaled inside. ``"auto"`` is ``"robust"`` and, where leave-one-out says that it helps,
-        weights columns by how much the model changes along them.
+        How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if leave-one-out improves, also
+        weights each column by how much the model varies along it.
     class_weight : dict, "balanced" or None, default=None
-        Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+        Factors that multiply the row weights of each class. They shift the prior of the probabilities.
     loo : {"auto", True}, default="auto"
-        Whether ``loo_scores_`` is computed also where the search does not need it.
+        True computes ``loo_scores_`` even if the search does not need it.
     device : None, "cpu", "cuda", "cuda:<number>", default=None
-        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None is NumPy on
-        the CPU, and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
+        Where passes over more than 50,000 rows and predictions are computed; needs ``kproba[torch]``. None uses NumPy
+        on the CPU, or for PyTorch or CuPy tensors the device they are on. The fitted attributes are always NumPy
+        arrays.
     n_jobs : int, optional
-        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
-        cores in any case.
+        Number of threads. None uses all cores, but no more than BLAS may use, and one thread inside a joblib worker
+        thread; -1 always uses all cores.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
-        Seed of subsets of rows and centres, and of the order of rows in stochastic gradients.
+        Seed for the random subsets of rows and centres, and for the row order of stochastic gradients.
 
     Attributes
     ----------
-    classes_ : array of classes, or of tag names or numbers.
-    kernel_, width_, ridge_ : what was chosen.
+    classes_ : array of class labels, or of tag names or numbers.
+    kernel_, width_, ridge_ : the selected values.
     centers_ : array (b, d), or column numbers for a precomputed kernel.
-    coef_, intercept_ : arrays (b, n_classes) and (n_classes,); scores of a row sum to zero over the classes.
-    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row, to
-        first order. Above 50,000 rows only with ``loo=True``.
-    n_iter_ : int: the steps of the solver; from a source of rows, its passes.
-    search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
+    coef_, intercept_ : arrays (b, n_classes) and (n_classes,). The scores of a row sum to zero over the classes.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): predictions for each training row by a model fitted without it,
+        to first order. Above 50,000 rows only with ``loo=True``.
+    n_iter_ : int, number of solver steps; for a source of rows, of passes over it.
+    search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -230,7 +234,7 @@ class KernelLogisticRegression(KernelClassifier):
         return self.selection == "cv"
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
-        """What is tried, and how it is judged."""
+        """The search space, and the loss that ranks the candidates."""
         density = CenterChoice(self.centers).density(data.size)
         return Search(
             pose=self._pose(self._problem, table.scaling, density, data.seed),
@@ -247,7 +251,7 @@ class KernelLogisticRegression(KernelClassifier):
         )
 
     def _pose(self, make, scaling, density: float, seed: int) -> Pose:
-        """How rows and a kernel become a problem with so many centres to the row."""
+        """Makes problems from rows and a kernel, with ``density`` centres per row."""
         return Pose(make, center_choice(self, scaling), density, seed, n_workers(self.n_jobs))
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
@@ -256,11 +260,11 @@ class KernelLogisticRegression(KernelClassifier):
         return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed)
 
     def _grid_rows(self, rows: Rows) -> int:
-        """Leave-one-out among c classes takes some cn³ operations: fewer rows for more classes."""
+        """Leave-one-out with c classes takes about cn³ operations, so more classes mean fewer rows."""
         return int(min(GRID_ROWS, (SEARCH_FLOPS / rows.n_classes) ** (1 / 3)))
 
     def _staged(self, search: Search, scaling, rows: Rows, kernels: list[Kernel]):
-        """Kernel, width and relevance by least squares; then the likelihood has its say on width and ridge.
+        """Select kernel, width and column relevance by least squares, then refine width and ridge by the likelihood.
 
         The least-squares problem has the same basis, and its leave-one-out is exact and far cheaper.
         """
@@ -279,7 +283,10 @@ class KernelLogisticRegression(KernelClassifier):
         return search.grid(few, widths, "likelihood")[0], weighted
 
     def _solve_on_all_rows(self, search: Search, best: Candidate | Kernel, rows: Rows, data: Training) -> Candidate:
-        """The winner on all rows. From a source each ridge would cost several passes, so that the sample chooses it."""
+        """Fit the best candidate on all rows.
+
+        For a source the sample selects the ridge, since each ridge would cost several passes.
+        """
         pose: Any = self._streamed(rows, data) if data.is_sample else lambda kernel, _: search.pose(rows, kernel)
         needs_scores = self.loo != "auto"
         settling = FinalSolve(search, rows, pose, data.is_sample, keep_total_penalty, needs_scores, self._by_folds)
@@ -289,7 +296,10 @@ class KernelLogisticRegression(KernelClassifier):
         return settling.solve_at(problem, self._ridge_by_sample(search, best, problem))
 
     def _streamed(self, rows: Rows, data: Training):
-        """How a kernel becomes the problem of all rows: gradients of all, beside a sample whose features are kept."""
+        """A function that makes the problem on all rows from a kernel.
+
+        Gradients come from all rows, and a sample keeps its features in memory.
+        """
         density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
         pose = self._pose(self._problem, self.scaling_, density, data.seed)
 
@@ -303,7 +313,7 @@ class KernelLogisticRegression(KernelClassifier):
         return streamed
 
     def _ridge_by_sample(self, search: Search, best: Candidate, problem: StreamedLikelihood) -> float:
-        """The ridge of all rows, from the best on the sample."""
+        """The ridge for all rows, derived from the best ridge on the sample."""
         few, some, many = (each.total_weight for each in (best.problem.rows, problem.rows, problem))
         if search.any_ridge:
             start = keep_total_penalty(best.solution.ridge, few, some)
@@ -316,10 +326,10 @@ class KernelLogisticRegression(KernelClassifier):
         yield from scores_of_all(self.loo)
         yield from center_for_every_row(self.centers)
         if self.solver not in ("auto", "newton"):
-            yield f"solver={self.solver!r} needs all rows in memory; a source of rows is fitted by solver='auto'."
+            yield f"solver={self.solver!r} needs all rows in memory; for a source of rows use solver='auto'."
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
-        """Refuse parameters that do not fit the data."""
+        """Raise an error for parameters that do not match the data."""
         check_centers_against(self, rows, n_given)
         if knows_number_of(self.centers) and self.device_ is None:
             refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))

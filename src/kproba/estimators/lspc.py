@@ -62,7 +62,7 @@ from ._reading import Training, read
 from ._sanity import refuse_more_than_memory
 
 SOLVERS = ("auto", "cholesky", "eigen", "cg", "sgd")
-#: partial_fit looks for a better ridge whenever there are so many times the rows.
+#: partial_fit searches for a better ridge each time the number of rows has grown by this factor.
 MORE_ROWS = 2
 
 
@@ -74,76 +74,77 @@ class LSPC(TakesMoreRows, KernelClassifier):
     .. math:: \min_\theta \tfrac{1}{2n}\|\Phi\theta - Y\|^2 + \tfrac{\lambda}{2}\,\theta^\top P\,\theta,
         \qquad (H + \lambda P)\,\theta = h,
 
-    with :math:`H = \Phi^\top\Phi/n`, :math:`h = \Phi^\top Y/n` (2010 Eq. 2): one linear solve. Exact leave-one-out
-    scores, which come with the solution, choose kernel, width and ridge and calibrate the probabilities.
+    with :math:`H = \Phi^\top\Phi/n`, :math:`h = \Phi^\top Y/n` (2010 Eq. 2): one linear solve. The solution yields
+    exact leave-one-out scores, which select the kernel, width and ridge and calibrate the probabilities.
 
     Parameters
     ----------
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` lets leave-one-out choose between the Gaussian and the Laplacian. A callable takes ``(X, Z)``
-        and returns the (n, b) kernel values.
-        Names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
+        returns the (n, b) kernel matrix.
+        The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
         of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
-        Kernel width in scaled columns: searched, set by the median heuristic, given, or chosen among those given.
+        Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
+        a list.
     ridge : "auto", float or sequence of floats, default="auto"
-        The λ above.
+        The regularisation strength λ above.
     centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
-        Basis points: all distinct rows (2010 Eq. 5), every class's own (Eq. 7) or so many of them (Sec. 4), a
-        subset spread over the classes, or given points. ``"auto"`` takes all up to 2,000 rows, then a slowly
-        growing subset.
+        Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
+        a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
+        your own points. ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"}, default="auto"
-        From scores to probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
-        LSPC-new (2011 Eq. 6), ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` leaves
-        scores that may lie outside [0, 1]: then there is a ``decision_function`` but no ``predict_proba``.
+        How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
+        LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
+        raw scores, which may lie outside [0, 1]: use ``decision_function``, as there is no ``predict_proba``.
     penalty : {"auto", "rkhs", "parameters"}, default="auto"
-        P is the kernel matrix of the centres, or the identity as in the papers. ``"auto"`` is ``"rkhs"``, and
-        ``"parameters"`` where the link rounds parameters.
+        The matrix P above: the kernel matrix of the centres (``"rkhs"``), or the identity as in the papers
+        (``"parameters"``). ``"auto"`` is ``"parameters"`` if ``link="clip-parameters"`` and ``"rkhs"`` otherwise.
     selection : {"loo", "cv"}, default="loo"
         How candidates are compared: exact leave-one-out, or cross-validation by subtracting a fold's moments.
     folds : int, default=5
-        Folds of ``selection="cv"``.
+        Number of folds if ``selection="cv"``.
     scaling : {"auto", "robust", "standard", None}, default="auto"
-        How columns are scaled inside. ``"auto"`` is ``"robust"`` and, where leave-one-out says that it helps,
-        weights columns by how much the model changes along them.
+        How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if leave-one-out improves, also
+        weights each column by how much the model varies along it.
     solver : {"auto", "cholesky", "eigen", "cg", "sgd"}, default="auto"
-        How the system is solved. ``"auto"`` uses the dual form where all rows are centres under the RKHS penalty, by
-        preconditioned conjugate gradients (``"cg"``) if they are more than 20,000, one eigendecomposition for many
-        ridges of the papers' penalty, and Cholesky factors otherwise. With ``"cg"`` leave-one-out scores are estimates.
-        ``"sgd"`` takes ``passes`` over the rows by averaged stochastic gradients (2010 Sec. 4) after kernel, width and
-        ridge were chosen on a sample by the others; its held-out scores come from folds.
+        How the linear system is solved. ``"auto"`` uses the dual form if all rows are centres under the RKHS penalty,
+        by preconditioned conjugate gradients (``"cg"``) above 20,000 rows; one eigendecomposition for many ridges of
+        the papers' penalty; and Cholesky factors otherwise. With ``"cg"`` the leave-one-out scores are estimates.
+        ``"sgd"`` makes ``passes`` over the rows with averaged stochastic gradients (2010 Sec. 4), after another solver
+        has selected kernel, width and ridge on a sample; its held-out scores come from folds.
     passes : int, default=20
-        Passes over the rows of ``solver="sgd"``.
+        Passes over the rows if ``solver="sgd"``.
     class_similarity : array of shape (n_classes, n_classes), optional
         Positive semi-definite kernel L(y, y') over the classes (2010 Eq. 4); None is the identity.
     class_weight : dict, "balanced" or None, default=None
-        Factors for the weights of rows by class. They move the prior that the probabilities refer to.
+        Factors that multiply the row weights of each class. They shift the prior of the probabilities.
     loo : {"auto", True}, default="auto"
-        Whether ``loo_scores_`` is computed also where neither the search nor the link needs it, and above 50,000 dense
-        rows, where otherwise a sample of them calibrates.
+        True computes ``loo_scores_`` even if neither the search nor the link needs it, and for more than 50,000 dense
+        rows, where ``"auto"`` calibrates on a sample.
     device : None, "cpu", "cuda", "cuda:<number>", default=None
-        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None is NumPy on the CPU,
-        and for tensors of PyTorch or CuPy wherever they lie. The model itself is always NumPy.
+        Where features, sums, factors and leave-one-out are computed; needs ``kproba[torch]``. None uses NumPy on the
+        CPU, or for PyTorch or CuPy tensors the device they are on. The fitted attributes are always NumPy arrays.
     n_jobs : int, optional
-        Threads. None uses all cores, but no more than BLAS may use, and one in a worker thread of joblib; -1 uses all
-        cores in any case.
+        Number of threads. None uses all cores, but no more than BLAS may use, and one thread inside a joblib worker
+        thread; -1 always uses all cores.
     verbose : int, default=0
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
-        Seed of subsets of rows and centres.
+        Seed for the random subsets of rows and centres.
 
     Attributes
     ----------
-    classes_ : array of classes, or of tag names or numbers.
-    kernel_, width_, ridge_, penalty_ : what was chosen.
+    classes_ : array of class labels, or of tag names or numbers.
+    kernel_, width_, ridge_, penalty_ : the selected values.
     centers_ : array (b, d), or column numbers for a precomputed kernel.
-    coef_ : array (b, n_classes); multi-label models have a last column for the constant one, or where tags are missing
-        one for every group of tags that the same rows have. Where parameters are rounded, one for every tag.
-    loo_scores_, loo_proba_ : arrays (n, n_classes): what the model says of each training row without that row. They
-        chose the parameters, so they are optimistic, particularly below about a thousand rows; to judge the model, hold
-        rows out or use ``cross_val_predict``.
-    search_results_ : dict of columns stage, kernel, width, ridge, rows and loss: every candidate tried.
+    coef_ : array (b, n_classes). Multi-label models have an extra last column for the constant 1, or with missing tags
+        one for each group of tags observed in the same rows; with ``link="clip-parameters"``, one for each tag.
+    loo_scores_, loo_proba_ : arrays (n, n_classes): predictions for each training row by a model fitted without it.
+        They selected the parameters, so they are optimistic, particularly below about a thousand rows; to evaluate the
+        model, hold rows out or use ``cross_val_predict``.
+    search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -160,8 +161,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
     >>> clf = LSPC(random_state=0).fit(X, y)
     >>> clf.predict_proba(X[:1]).round(2)
     array([[1., 0., 0.]])
-    >>> bool((clf.loo_proba_.argmax(axis=1) == y).mean() > 0.93)
-    True
+    >>> float((clf.loo_proba_.argmax(axis=1) == y).mean().round(2))
+    0.98
     """
 
     def __init__(
@@ -239,7 +240,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         self._store_leave_one_out(solved.solution.held_out, data)
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
-        """What is tried, and how it is judged."""
+        """The search space, and the loss that ranks the candidates."""
         density = CenterChoice(self.centers).density(data.size)
         return Search(
             pose=self._pose(table.scaling, density, data.seed),
@@ -254,7 +255,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         )
 
     def _pose(self, scaling, density: float, seed: int) -> Pose:
-        """How rows and a kernel become a problem with so many centres to the row."""
+        """Makes problems from rows and a kernel, with ``density`` centres per row."""
         return Pose(self._problem, center_choice(self, scaling), density, seed, n_workers(self.n_jobs), self._is_rkhs())
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
@@ -264,7 +265,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return least_squares(rows, basis, self._is_rkhs(), similarity, solver, clips, seed=seed)
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
-        """How a kernel becomes the problem of all rows, for ridges about the given one."""
+        """A function that makes the problem on all rows from a kernel and an approximate ridge."""
         everything = data.everything
 
         def in_memory(kernel: Kernel, ridge: float) -> Problem:
@@ -274,7 +275,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
-            # as many centres as all rows call for, out of those that the sample has
+            # as many centres as the number of all rows calls for, drawn from the sample
             density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
             problem: Any = self._pose(self.scaling_, density, data.seed)(rows, kernel).on(self.device_)
             if isinstance(problem.basis, DeviceBasis):
@@ -289,7 +290,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, self.selection == "cv")
 
     def _by_gradients(self, settling: FinalSolve, best: Candidate | Kernel) -> Candidate:
-        """The chosen kernel on all rows by stochastic gradients."""
+        """Fit the selected kernel on all rows with stochastic gradients."""
         search, rows = settling.search, settling.rows
         kernel, ridge = (best, search.ridges[0]) if isinstance(best, Kernel) else (best.kernel, best.solution.ridge)
         if isinstance(best, Candidate):
@@ -299,7 +300,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return settling.solve_at(problem, ridge)
 
     def _fit_sums(self, rows: Rows, partial: Partial) -> None:
-        """Solve anew for the sums so far, in the basis that there is."""
+        """Solve again with the current sums, in the existing basis."""
         seed, ridge, tried = partial.look.seed, self.ridge_, self.search_results_
         scaled = scaled_rows(rows, self.scaling_)
         posed: Any = self._problem(scaled, self._basis_here, seed).on(self.device_)
@@ -311,25 +312,25 @@ class LSPC(TakesMoreRows, KernelClassifier):
                 partial.n_chosen = partial.look.n_rows
             solved = self._settling(search, scaled, lambda *_: problem, True).solve_at(problem, ridge)
         self._store_solution(solved, search.record, rows)
-        self.search_results_ = tried  # what the first rows decided is still what was decided
+        self.search_results_ = tried  # the first rows selected the parameters, so their search is the one to report
 
     def _store_solution(self, solved: Candidate, record: SearchRecord, rows: Rows) -> None:
         self._store(solved, fit_link(self.link, solved.solution.held_out, rows), record, rows)
         self.penalty_ = "rkhs" if self._is_rkhs() else "parameters"
 
     def _is_rkhs(self) -> bool:
-        """Rounding coefficients makes sense where the coefficients themselves are penalised, as in the papers."""
+        """Rounding coefficients only makes sense if the coefficients themselves are penalised, as in the papers."""
         return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
 
     def _ridge_unit(self, size: float) -> float:
-        """The unit of the ridge where k(x, x) is about ``size``."""
+        """The unit of the ridge when k(x, x) is about ``size``."""
         return size if self._is_rkhs() else size**2
 
     @property
     def _makes_squares(self) -> bool:
-        """Whether a solution takes a matrix of all centres by all centres, whose number is known beforehand.
+        """Whether the solver stores a square matrix over the centres, whose number is known beforehand.
 
-        Gradients do not, stochastic or conjugate; the latter take over where very many rows are all centres.
+        Stochastic and conjugate gradients do not; the latter take over when all of very many rows are centres.
         """
         all_rows = isinstance(self.centers, str) and self.centers == "all"
         is_dual = all_rows and self._is_rkhs() and self.class_similarity is None
@@ -351,20 +352,21 @@ class LSPC(TakesMoreRows, KernelClassifier):
         check_choice("solver", self.solver, SOLVERS)
 
     def _check_cg(self) -> None:
-        """Conjugate gradients solve the dual form alone."""
+        """Conjugate gradients only solve the dual form."""
         all_rows = isinstance(self.centers, str) and self.centers == "all"
         if not all_rows or not self._is_rkhs() or self.class_similarity is not None or self._is_precomputed:
             raise ValueError(
-                "solver='cg' needs centers='all', penalty='rkhs', a kernel of the rows and no class_similarity; "
-                "use solver='auto' otherwise."
+                "solver='cg' needs centers='all', penalty='rkhs', a kernel other than 'precomputed' and no "
+                "class_similarity; use solver='auto' otherwise."
             )
 
     def _check_sgd(self) -> None:
-        """Stochastic gradients take centres that all classes share, and rows in memory."""
+        """Stochastic gradients need centres shared by all classes, and rows in memory."""
         own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
         if own or self.class_similarity is not None or self.link == "clip-parameters":
             raise ValueError(
-                "solver='sgd' needs centres that all classes share, no class_similarity and a link of the outputs."
+                "solver='sgd' needs centres shared by all classes, no class_similarity, and a link other than "
+                "'clip-parameters'; use solver='auto' otherwise."
             )
 
     def _reasons_for_memory(self) -> Iterator[str]:
@@ -372,17 +374,17 @@ class LSPC(TakesMoreRows, KernelClassifier):
         yield from scores_of_all(self.loo)
         yield from center_for_every_row(self.centers)
         if self.solver == "sgd":
-            yield "solver='sgd' draws rows at random from memory; a source of rows is summed up: solver='auto'."
+            yield "solver='sgd' draws random rows from memory; for a source of rows use solver='auto'."
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
-        """Refuse parameters that do not fit the data."""
+        """Raise an error for parameters that do not match the data."""
         check_centers_against(self, rows, n_given)
         if self._makes_squares and self.device_ is None:
             refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))
         if self.solver == "cg" and isinstance(rows.X, Items):
-            raise ValueError("solver='cg' needs rows of numbers; use solver='auto' for a list.")
+            raise ValueError("solver='cg' needs numeric rows; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:
-            raise ValueError("solver='sgd' takes tags without missing values; use solver='auto'.")
+            raise ValueError("solver='sgd' does not support missing tags in y; use solver='auto'.")
         if self.class_similarity is not None:
             _check_similarity(np.asarray(self.class_similarity), rows, self.centers)
 
@@ -393,15 +395,15 @@ class LSPC(TakesMoreRows, KernelClassifier):
 def _check_similarity(L: np.ndarray, rows: Rows, centers) -> None:
     c = rows.n_classes
     if rows.is_multilabel:
-        raise ValueError("class_similarity has no meaning for a multi-label y: tags are solved one by one.")
+        raise ValueError("class_similarity does not apply to a multi-label y, where each tag is fitted separately.")
     if (isinstance(centers, str) and centers == "class") or isinstance(centers, tuple):
-        raise ValueError("class_similarity needs centres that all classes share; use another value of centers.")
+        raise ValueError("class_similarity needs centres shared by all classes; use another value of centers.")
     if L.shape != (c, c):
         raise ValueError(f"class_similarity has shape {L.shape}; {c} classes need shape ({c}, {c}).")
     if not np.isfinite(L).all() or not np.allclose(L, L.T, atol=1e-10):
         raise ValueError("class_similarity must be a finite symmetric matrix.")
     smallest = float(np.linalg.eigvalsh(L)[0])
     if not np.any(L):
-        raise ValueError("class_similarity is zero everywhere; no class could ever get a score.")
+        raise ValueError("class_similarity is all zeros, so every score would be zero.")
     if smallest < -1e-10 * np.abs(L).max():
         raise ValueError(f"class_similarity must be positive semi-definite; its smallest eigenvalue is {smallest:.3g}.")
