@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, the papers' toy problems, and real sets from a folder or OpenML."""
+"""Data: arrays, files, Dask collections, the papers' toy problems, and real datasets from a folder or OpenML."""
 
 from .rows import Batch, Rows
 

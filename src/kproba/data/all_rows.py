@@ -1,4 +1,4 @@
-"""Every row of a source, for a fit that asks for sums over them."""
+"""All rows of a source, for fits that need sums over them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sweep import Statistic, sweep_source
 
 
 class SumsOverRows(Protocol):
-    """Rows that nobody holds in memory, of which sums can be had."""
+    """Rows that need not be in memory, over which sums can be computed."""
 
     def encoding(self, scaling) -> Encoding: ...
 
@@ -25,9 +25,9 @@ class SumsOverRows(Protocol):
 
 @dataclass(frozen=True)
 class AllRows:
-    """A source of ``n_rows`` rows with the classes of its labels and the factors of their weights.
+    """A source of ``n_rows`` rows with its classes and their weight factors.
 
-    ``total_weight`` is the sum of the rows' weights, factors included.
+    ``total_weight`` is the sum of the row weights, including the factors.
     """
 
     source: Source
@@ -36,32 +36,32 @@ class AllRows:
     classes: np.ndarray
     factors: np.ndarray
     saved: Checkpoint | None = None
-    #: of the passes so far, all of which have to read the same
+    #: checksums of the previous passes, which must all read the same rows
     record: PassRecord = field(default_factory=PassRecord)
     title: str = "kproba"
     verbose: int = 0
 
     def encoding(self, scaling) -> Encoding:
-        """How the rows become those of a model with this scaling."""
+        """The encoding of the rows for a model with this scaling."""
         return Encoding(self.classes, self.factors, scaling)
 
     def sum(self, statistic: Statistic, what: str = "sums") -> Any:
-        """The statistic of all rows in one pass, which begins where a checkpoint ends."""
+        """The statistic over all rows in one pass, resumed from a checkpoint if there is one."""
         if self.saved is None:
             return self._sweep(statistic, what)
         one = self.saved.next_pass((self.n_rows, statistic.identity, self.record.identity))
         total, start = one.load(type(statistic.finish(statistic.zero()))) or (None, 0)
         if start < self.n_rows:
 
-            def note(total, row):
+            def save(total, row):
                 one.save(lambda: statistic.finish(total), row)
 
-            total = self._sweep(statistic, what, start_row=start, total=total, after_chunk=note)
+            total = self._sweep(statistic, what, start_row=start, total=total, after_chunk=save)
             one.save(lambda: total, self.n_rows, always=True)
         return total
 
     def _sweep(self, statistic: Statistic, what: str, start_row: int = 0, **options):
         with RowProgress(self.verbose, self.n_rows, f"{self.title}: {what}", start_row) as progress:
-            # the summary has checked them all
+            # the summary has already checked the rows
             options |= {"progress": progress, "start_row": start_row, "checked": True, "record": self.record}
             return sweep_source(self.source, statistic, **options)

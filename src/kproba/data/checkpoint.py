@@ -1,4 +1,4 @@
-"""Sums on disk, so that long passes over rows can be killed and resumed."""
+"""Checkpoints of partial sums, so that long passes over rows can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..exceptions import CheckpointError
 from ..io import AtomicFile, check_folder
 from ..version import __version__
 
-#: Seconds between two checkpoints: losing that much is bearable, and writing takes far less.
+#: Seconds between two checkpoints: little to lose, and writing takes far less.
 EVERY = 30.0
-#: What the numbers in a file mean; raised whenever that changes.
+#: Version of the file format; increased whenever the meaning of the contents changes.
 FORMAT = 1
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -27,8 +27,8 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 class Checkpoint:
     """A folder with the seed of a fit, and the sums of each of its passes up to some row.
 
-    A fit asks for its passes in the same order whenever it runs, so those that are complete need not be made again.
-    Every file ends in a checksum of all that is before it: one that was cut off or changed is refused.
+    A fit makes its passes in the same order every time it runs, so completed passes need not be repeated. Every file
+    ends with a checksum of its contents, so a truncated or changed file is detected.
     """
 
     def __init__(self, folder, every: float = EVERY):
@@ -38,10 +38,10 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OSError(f"{what} cannot be made a folder ({error}); name another one.") from error
+            raise OSError(f"{what}: the folder cannot be created ({error}); use another one.") from error
 
     def seed(self, fresh: int) -> int:
-        """The seed with which the fit began, or ``fresh`` if it begins now."""
+        """The seed the fit started with, or ``fresh`` if it starts now."""
         path = self.folder / "seed.npz"
         found = self.read(path)
         if found is not None:
@@ -50,15 +50,15 @@ class Checkpoint:
         return fresh
 
     def next_pass(self, identity) -> Pass:
-        """The sums of the pass that comes next; ``identity`` is what they depend on."""
+        """The next pass; ``identity`` is everything that its sums depend on."""
         number = self._n_passes
         self._n_passes += 1
         return Pass(self, self.folder / f"sums-{number}.npz", joblib.hash((number, identity)), is_first=number == 0)
 
     def finish(self) -> None:
-        """The model is fitted: the sums have served."""
+        """Delete the files once the model is fitted."""
         for name in ("sums-*.npz", "seed.npz"):
-            # a process that was killed while it wrote has left a temporary file
+            # a process killed while writing leaves a temporary file behind
             for pattern in (name, f".{name}.*.part"):
                 for path in self.folder.glob(pattern):
                     path.unlink(missing_ok=True)
@@ -67,7 +67,7 @@ class Checkpoint:
         return time.monotonic() - self._last >= self.every
 
     def write(self, path: Path, held: dict[str, Any]) -> None:
-        """Arrays and numbers under their names, the version, and the checksum of it all."""
+        """Write named arrays and numbers, the version, and a checksum of all of it."""
         with AtomicFile(path) as file:
             np.savez(file, **held, format=np.int64(FORMAT), kproba=np.str_(__version__))
             size = file.seek(0, os.SEEK_END)
@@ -77,7 +77,7 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def read(self, path: Path) -> dict[str, np.ndarray] | None:
-        """What was written; None if there is no such file."""
+        """The contents of a file; None if it does not exist."""
         try:
             with open(path, "rb") as file:
                 if not _is_whole(file):
@@ -85,30 +85,30 @@ class Checkpoint:
                 with np.load(file, allow_pickle=False) as held:
                     found = (int(held["format"]), str(held["kproba"]))
                     if found != (FORMAT, __version__):
-                        raise self.error(path, f"was written by kproba {found[1]}, and this is {__version__}")
+                        raise self.error(path, f"was written by kproba {found[1]}, but this is {__version__}")
                     return dict(held)
         except FileNotFoundError:
             return None
         except CheckpointError:
             raise
-        except Exception as error:  # whatever a file can hold that was not written here
+        except Exception as error:  # a file that we did not write can raise anything
             raise self.error(path, f"cannot be read ({type(error).__name__}: {error})") from error
 
     def error(self, path: Path, why: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint={str(self.folder)!r}: {path.name} {why}. Delete the folder to begin the fit anew, or name "
+            f"checkpoint={str(self.folder)!r}: {path.name} {why}. Delete the folder to restart the fit, or use "
             "another one."
         )
 
 
 class Pass:
-    """One pass over the rows: what it has summed up, on disk."""
+    """The partial sums of one pass over the rows, on disk."""
 
     def __init__(self, checkpoint: Checkpoint, path: Path, fingerprint: str, is_first: bool):
         self._checkpoint, self._path, self._fingerprint, self._is_first = checkpoint, path, fingerprint, is_first
 
     def load(self, kind: type) -> tuple[Any, int] | None:
-        """The total so far, a dataclass of this kind, and the row to go on with; None if there is none yet."""
+        """The total so far, a dataclass of type ``kind``, and the row to continue from; None if there is none yet."""
         held = self._checkpoint.read(self._path)
         if held is None:
             return None
@@ -123,10 +123,10 @@ class Pass:
             raise self._checkpoint.error(
                 self._path, "holds the sums of another fit (other rows, chunks of another size or other parameters)"
             )
-        return None  # a later pass depends on what came before it, down to the rounding: made anew
+        return None  # a later pass depends on the earlier ones, including their rounding errors: repeat it
 
     def save(self, total: Callable[[], Any], row: int, always: bool = False) -> None:
-        """Write the total of all rows before ``row``, if it is time."""
+        """Write the total over all rows before ``row``, if a checkpoint is due."""
         if not always and not self._checkpoint.is_time():
             return
         found = total()
@@ -135,7 +135,7 @@ class Pass:
 
 
 def _is_whole(file: BinaryIO) -> bool:
-    """Whether a file ends in the checksum of what is before it."""
+    """Whether a file ends with the checksum of its contents."""
     size = file.seek(0, os.SEEK_END) - _DIGEST_BYTES
     is_whole = size > 0 and _digest(file, size) == file.read()
     file.seek(0)
@@ -143,7 +143,7 @@ def _is_whole(file: BinaryIO) -> bool:
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:
-    """The checksum of the first bytes; the file then stands behind them."""
+    """The checksum of the first ``size`` bytes; leaves the file position after them."""
     found = hashlib.sha256()
     file.seek(0)
     while size > 0 and (block := file.read(min(size, 1 << 20))):

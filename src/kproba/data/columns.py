@@ -1,4 +1,4 @@
-"""Why a table is no matrix of finite numbers: which of its columns, what they hold, and what to do about it."""
+"""Errors for tables that are not matrices of finite numbers: which columns, what they contain, and how to fix it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from scipy import sparse
 from ..messages import listing
 
 ENCODE = (
-    "encode such columns before, say by make_pipeline(skrub.TableVectorizer(), {}()), which takes all kinds of them "
-    "(pip install 'kproba[tables]'), or by OneHotEncoder of scikit-learn."
+    "encode them first, for example with make_pipeline(skrub.TableVectorizer(), {}()), which handles all column types "
+    "(pip install 'kproba[tables]'), or with scikit-learn's OneHotEncoder."
 )
-FILL = "fill such values before, say by make_pipeline(SimpleImputer(), {}()), or drop their rows."
+FILL = "fill such values first, for example with make_pipeline(SimpleImputer(), {}()), or drop the rows."
 
 
 def refuse_times(X, estimator: str) -> None:
-    """Refuse dates and durations: NumPy takes a table of them alone for counts of some unit of time."""
+    """Raise an error for dates and durations: NumPy would convert a table of them to counts of a time unit."""
     _refuse_types(X, estimator, _is_time, "dates or durations")
 
 
 def refuse_text(X, estimator: str) -> None:
-    """Refuse columns of a Dask frame whose type says that they are text: no row need be computed for that."""
+    """Raise an error for text columns of a Dask frame by their type, without computing any row."""
     _refuse_types(X, estimator, lambda dtype: getattr(dtype, "name", "") in ("string", "str", "category"), "text")
 
 
@@ -36,21 +36,21 @@ def _refuse_types(X, estimator: str, is_refused: Callable[[Any], bool], what: st
 
 
 def _is_time(dtype) -> bool:
-    if hasattr(dtype, "is_temporal"):  # of Polars
+    if hasattr(dtype, "is_temporal"):  # a Polars type
         return bool(dtype.is_temporal())
     return getattr(dtype, "kind", "") in ("m", "M")
 
 
 def explained(error: Exception, X, estimator: str) -> Exception:
-    """The error that scikit-learn raised for X, with the columns that are to blame and what to do about them."""
+    """scikit-learn's error for X, with the names of the columns and a hint on how to fix them."""
     kind, message = TypeError if isinstance(error, TypeError) else ValueError, str(error).partition("\n")[0].rstrip(".")
     if message.startswith("Input X contains"):
         where = [name for name, values in _columns(X) if not _is_finite(values)]
-        first = "" if message == "Input X contains NaN" else "make NaN of infinite values and "
+        first = "" if message == "Input X contains NaN" else "replace infinite values by NaN and "
         return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {first}{FILL.format(estimator)}")
     wrong = [name for name, values in _columns(X) if not _are_numbers(values)]
     return (
-        kind(f"{message}. X has values that are no numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")
+        kind(f"{message}. X has values that are not numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")
         if wrong
         else error
     )
@@ -62,13 +62,13 @@ def _the_columns(names: Iterable) -> str:
 
 
 def _names(X) -> list | None:
-    """Names of the columns of a frame, or of a table of Arrow."""
+    """Column names of a frame or an Arrow table."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     return None if names is None else list(names)
 
 
 def _columns(X) -> Iterator[tuple[Any, np.ndarray]]:
-    """Name or number, and values, of each column of a frame or a matrix; none of anything else."""
+    """Name or number, and values, of each column of a frame or a matrix; nothing for other types."""
     names = _names(X)
     if names is not None:
         at = X.iloc.__getitem__ if hasattr(X, "iloc") else None

@@ -1,4 +1,4 @@
-"""Rows of a Dask array or frame: statistics are computed where the rows are, and only their sums travel."""
+"""Rows of a Dask array or frame: statistics are computed where the rows are, and only their sums are transferred."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..threads import one_blas_thread
 from .passes import Checksum, PassRecord
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
 
-#: Totals that every thread of a cluster makes of the partitions it holds: more of them share the work more evenly.
+#: Number of partial totals per thread of a cluster: more of them balance the work better.
 GROUPS = 4
 
 
@@ -21,7 +21,7 @@ def is_dask(X) -> bool:
 
 
 def computed(*values) -> tuple:
-    """The values, with Dask collections as the arrays that they stand for, all from one computation."""
+    """The values, with all Dask collections replaced by their results, in a single computation."""
     if not any(map(is_dask, values)):
         return values
     import dask
@@ -30,7 +30,7 @@ def computed(*values) -> tuple:
 
 
 class DaskSource(Source):
-    """Partitions of rows, with their labels and weights partitioned alike."""
+    """Partitions of rows, with labels and weights partitioned in the same way."""
 
     def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
         self.name, self.chunk_bytes = "the Dask collection X", chunk_bytes
@@ -45,11 +45,11 @@ class DaskSource(Source):
         self._record = PassRecord()
 
     def _beside(self, values, name: str, X) -> list:
-        """The partitions of values that lie beside those of X."""
+        """The partitions of y or the weights that correspond to those of X."""
         if values is None:
             return [None] * len(self._parts)
         if not is_dask(values):
-            raise TypeError(f"{name} must be a Dask collection partitioned as X is, got {type(values).__name__}.")
+            raise TypeError(f"{name} must be a Dask collection partitioned like X, got {type(values).__name__}.")
         values = _rows_of(values, name, 1)
         if not np.isnan(X.shape[0]) and not np.isnan(values.shape[0]):
             if values.shape[0] != X.shape[0]:
@@ -57,12 +57,12 @@ class DaskSource(Source):
             values = values.rechunk((X.chunks[0],))
         if len(values.chunks[0]) != len(self._parts):
             raise ValueError(
-                f"{name} has {len(values.chunks[0])} partitions but X has {len(self._parts)}; repartition them alike."
+                f"{name} has {len(values.chunks[0])} partitions but X has {len(self._parts)}; repartition one of them."
             )
         return list(values.to_delayed())
 
     def reduce(self, statistic) -> Any:
-        """The sum of the statistic over all rows: partitions where they are, and their totals added as a tree."""
+        """The sum of the statistic over all rows: computed where the partitions are, and added up in a tree."""
         import dask
 
         shipped = dask.delayed(statistic.on_one_thread(), pure=False)
@@ -80,7 +80,7 @@ class DaskSource(Source):
         return total
 
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
-        """One partition after the other, brought here."""
+        """The partitions one by one, transferred to this process."""
         import dask
 
         start = 0
@@ -93,7 +93,7 @@ class DaskSource(Source):
 
 
 def _column_names(X) -> list[str] | None:
-    """Names of the columns of a frame; None if they are not strings, which scikit-learn takes for no names either."""
+    """Column names of a frame; None if they are not strings, as in scikit-learn."""
     names = list(getattr(X, "columns", []))
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -101,11 +101,11 @@ def _column_names(X) -> list[str] | None:
 def _rows_of(values, name: str, ndim: int):
     """A Dask array with whole rows in every block."""
     if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array()  # of a frame: the lengths of its partitions are not known, and not needed
+        values = values.to_dask_array()  # a frame: the lengths of its partitions are unknown, but not needed
     elif np.isnan(values.shape[0]):
-        raise ValueError(f"{name} is a Dask array of unknown chunk sizes; call {name}.compute_chunk_sizes() first.")
+        raise ValueError(f"{name} is a Dask array with unknown chunk sizes; call {name}.compute_chunk_sizes() first.")
     if values.ndim != ndim:
-        raise ValueError(f"{name} is a Dask collection of {values.ndim} dimension(s); it must have {ndim}.")
+        raise ValueError(f"{name} is a Dask collection with {values.ndim} dimension(s); it must have {ndim}.")
     return values.rechunk({1: -1}) if ndim == 2 and len(values.chunks[1]) > 1 else values
 
 
@@ -126,10 +126,10 @@ def _pieces(X, y, weight, rows: int, start: int = 0) -> Iterator[Chunk]:
 
 
 def _groups(keys: list, X) -> list[list[int]]:
-    """Numbers of the partitions that have one total: some of those in the memory of one worker, else each its own.
+    """Groups of partitions that share a total: partitions in the memory of the same worker, otherwise one each.
 
-    A total for every partition costs more to make, to keep and to move than the rows of a small one. The order of the
-    sums depends on where the partitions are when they begin.
+    A total per partition would cost more to compute, store and transfer than the rows of a small partition. The order
+    of summation depends on where the partitions are at the start.
     """
     threads, holder = _cluster(X)
     groups = [[k] for k, key in enumerate(keys) if key not in holder]
@@ -144,7 +144,7 @@ def _groups(keys: list, X) -> list[list[int]]:
 
 
 def _cluster(X) -> tuple[dict, dict]:
-    """Threads of every worker, and the worker that holds each partition in its memory; nothing without a cluster."""
+    """Number of threads per worker, and the worker that holds each partition; both empty without a cluster."""
     try:
         from distributed import futures_of, get_client
 
@@ -156,9 +156,9 @@ def _cluster(X) -> tuple[dict, dict]:
 
 
 def _group_total(statistic, parts, name: str, rows: int):
-    """What runs on a worker: the statistic of some partitions, on one thread, for the others have partitions too.
+    """Runs on a worker: the statistic of some partitions, on one thread since the others have their own partitions.
 
-    The checksum of every partition goes with it, by its number: a partition may be computed anew for every pass.
+    Also returns the checksum of each partition by its number, since a partition may be recomputed for every pass.
     """
     total, found = statistic.zero(), []
     with one_blas_thread():
@@ -170,7 +170,7 @@ def _group_total(statistic, parts, name: str, rows: int):
 
 
 def _sum(pairs):
-    """Two totals with their checksums, or one where there is no other, as one."""
+    """The sum of two totals with their checksums, or the only one."""
     if len(pairs) == 1:
         return pairs[0]
     (one, some), (other, more) = pairs

@@ -1,4 +1,4 @@
-"""From the chunks of a source to rows of a model: labels as numbers, weights by class, columns scaled."""
+"""Encoding the chunks of a source for a model: class codes, class weights and scaled columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sources import Chunk, in_double
 
 
 class Part(NamedTuple):
-    """Some rows of a chunk: scaled inputs (m, d), class numbers (m,) below ``n_classes`` and weights (m,)."""
+    """Some rows of a chunk: scaled inputs (m, d), class codes (m,) below ``n_classes`` and weights (m,)."""
 
     X: np.ndarray
     codes: np.ndarray
@@ -29,14 +29,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoding:
-    """The classes in order, the factor of each class's weight, and the scaling of the columns, if there is one."""
+    """The sorted classes, the weight factor of each class, and the scaling of the columns, if any."""
 
     classes: np.ndarray
     factors: np.ndarray
     scaling: Any = None
 
     def parts(self, chunk: Chunk, row_bytes: int, block_bytes: int = BATCH_BYTES) -> Iterator[Part]:
-        """The rows of a chunk, few enough at a time that ``row_bytes`` a row stay within the block size."""
+        """The rows of a chunk in blocks such that ``row_bytes`` per row stay within ``block_bytes``."""
         codes = encode(np.asarray(chunk.y), self.classes)
         weight = self.factors[codes] if chunk.weight is None else self.factors[codes] * chunk.weight
         for rows in row_slices(chunk.n_rows, row_bytes, block_bytes):

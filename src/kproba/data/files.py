@@ -1,6 +1,6 @@
 """Rows of Parquet, CSV, TSV and Arrow files, read batch by batch.
 
-Memory does not grow with the number of rows: a reader holds a batch of a few MiB and the chunk that it fills.
+Memory does not grow with the number of rows: a reader holds a batch of a few MiB and the chunk being filled.
 """
 
 from __future__ import annotations
@@ -36,31 +36,32 @@ def open_rows(
     *,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> FileSource:
-    """Rows of Parquet, CSV, TSV or Arrow files as a source, larger than memory if need be.
+    """Open Parquet, CSV, TSV or Arrow files, which may be larger than memory, as a source of rows.
 
-    Every file's columns are looked at before the first row is read, so that a file that does not fit is refused now.
-    Missing cells are refused when they are read; in a CSV file these are empty ones, NA, NaN, null and their like.
+    The columns of all files are checked before the first row is read, so a file that does not match raises an error
+    immediately. Missing values raise an error when they are read; in a CSV file these are empty cells, NA, NaN, null
+    and similar.
 
     Parameters
     ----------
     paths : a path, a glob such as ``"train/*.parquet"``, a directory, or a list of these
-        Files of a glob or a directory come sorted by name; a list keeps its order.
-    target, weight : names of the columns of labels and of weights; None if there are none
-    columns : names of the feature columns, in the order wanted
-        By default all but ``target`` and ``weight``, in the order of the first file. Other files may have them in
-        another order.
-    format : "parquet", "csv", "tsv" or "arrow"; by default judged by the suffix
-    dtype : "float32" or "float64"; by default float32 if every feature column is, and float64 otherwise
-    chunk_bytes : size of a chunk of inputs
+        Files of a glob or a directory are sorted by name; a list keeps its order.
+    target, weight : names of the label and weight columns; None if there are none
+    columns : names of the feature columns, in the order you want
+        By default all except ``target`` and ``weight``, in the order of the first file. Other files may have them in
+        a different order.
+    format : "parquet", "csv", "tsv" or "arrow"; by default inferred from the suffix
+    dtype : "float32" or "float64"; by default float32 if all feature columns are, and float64 otherwise
+    chunk_bytes : size of a chunk of inputs in bytes
     """
     pyarrow()
     files, name = resolve(paths, format)
     kind = _KINDS[name]
-    first = _look(files[0], kind)
+    first = _read_schema(files[0], kind)
     layout = _choose_layout(first, target, weight, columns)
     parts, is_single, label_types = [], True, []
     for path in files:
-        seen = first if path == files[0] else _look(path, kind)
+        seen = first if path == files[0] else _read_schema(path, kind)
         _check_fits(seen, first, layout, exactly=columns is None)
         parts.append(_part(seen, layout))
         is_single &= all(str(seen.types[name]) in ("float", "null") for name in layout.features)
@@ -72,20 +73,20 @@ def open_rows(
 
 
 class FileSource(Source):
-    """Rows of files, as :func:`open_rows` gives them."""
+    """Rows of files, as returned by :func:`open_rows`."""
 
     def __init__(self, parts: list[_Part], kind: _Kind, layout: _Layout, chunk_bytes: int):
         self.name = parts[0].path if len(parts) == 1 else f"{len(parts)} files from {parts[0].path}"
         self.feature_names, self.n_features = list(layout.features), len(layout.features)
         self.dtype, self.chunk_bytes = layout.dtype, chunk_bytes
         self._parts, self._kind, self._layout = parts, kind, layout
-        #: rows of each file; of a CSV file they are known once a pass has come to its end
+        #: number of rows of each file; for a CSV file, known once a pass has reached its end
         self._rows = [None if part.counts is None else sum(part.counts) for part in parts]
         self.n_rows = None if None in self._rows else sum(rows or 0 for rows in self._rows)
 
     @property
     def paths(self) -> list[str]:
-        """The files, in the order in which they are read."""
+        """The files in reading order."""
         return [part.path for part in self._parts]
 
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
@@ -109,13 +110,13 @@ class FileSource(Source):
                 yield from self._batches_of(number, skip, layout)
             skip = max(0, skip - (self._rows[number] or 0))
         if skip:
-            raise ValueError(f"start_row lies {skip} rows beyond the end of {self.name}.")
+            raise ValueError(f"start_row is {skip} rows beyond the end of {self.name}.")
 
     def _batches_of(self, number: int, skip: int, layout: _Layout) -> Iterator[Any]:
-        """Record batches of one file from row ``skip`` on, beginning with the block of the file that holds it."""
+        """Record batches of one file from row ``skip`` on, starting with the block that contains it."""
         part = self._parts[number]
         block, row = _seek(part.counts, skip)
-        size = max(1, self.chunk_rows // 4)  # a batch lives beside the chunk it fills, so it had better be small
+        size = max(1, self.chunk_rows // 4)  # a batch is in memory together with the chunk it fills, so keep it small
         with _reading(part.path, self._kind):
             for batch in self._kind.batches(part, block, size, layout):
                 surplus = min(max(skip - row, 0), batch.num_rows)
@@ -124,12 +125,12 @@ class FileSource(Source):
                     yield batch.slice(surplus)
         if self._rows[number] not in (None, row):
             raise ValueError(
-                f"{part.path} had {self._rows[number]} rows and now has {row}; files must stay as they are."
+                f"{part.path} had {self._rows[number]} rows and now has {row}; do not change files during a fit."
             )
         self._rows[number] = row
 
     def where(self, row: int) -> str:
-        """The file that holds a row, and the number of the row there."""
+        """The file that contains a row, and the number of the row in it."""
         for part, rows in zip(self._parts, self._rows):
             if rows is None or row < rows:
                 return f"row {row} of {part.path}"
@@ -138,7 +139,7 @@ class FileSource(Source):
 
 
 class _Layout(NamedTuple):
-    """Which columns are what, and the types they become."""
+    """The roles of the columns, and the types to convert them to."""
 
     features: tuple[str, ...]
     target: str | None
@@ -151,8 +152,8 @@ class _Layout(NamedTuple):
         return [*self.features, *(name for name in (self.target, self.weight) if name is not None)]
 
 
-class _Look(NamedTuple):
-    """What a file says of itself: types by column, and rows of each block (None where only reading tells)."""
+class _Schema(NamedTuple):
+    """Metadata of a file: the type of each column, and the number of rows of each block (None if not known)."""
 
     path: str
     types: dict[str, Any]
@@ -160,7 +161,7 @@ class _Look(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What is kept of a file: little, for there may be thousands of files with thousands of columns each."""
+    """What we keep of a file: little, since there may be thousands of files with thousands of columns each."""
 
     path: str
     counts: tuple[int, ...] | None
@@ -168,14 +169,14 @@ class _Part(NamedTuple):
     label_type: Any
 
 
-def _part(seen: _Look, layout: _Layout) -> _Part:
+def _part(seen: _Schema, layout: _Layout) -> _Part:
     booleans = frozenset(name for name in layout.features if str(seen.types[name]) == "bool")
     label_type = None if layout.target is None else seen.types[layout.target]
     return _Part(seen.path, seen.counts, booleans, label_type)
 
 
 class _Filling:
-    """A chunk while batches of any size fill it."""
+    """A chunk being filled by batches of any size."""
 
     def __init__(self, start: int, n_rows: int, layout: _Layout):
         self.X = np.empty((n_rows, len(layout.features)), layout.dtype)
@@ -188,11 +189,11 @@ class _Filling:
         return self.n_filled == len(self.X)
 
     def take(self, batch, begin: int) -> int:
-        """Copy rows of the batch from ``begin`` on, as many as there is room for; their number."""
+        """Copy as many rows of the batch from ``begin`` on as fit; returns their number."""
         batch = batch.slice(begin, len(self.X) - self.n_filled)
         place = {name: j for j, name in enumerate(batch.schema.names)}
         rows = self.X[self.n_filled : self.n_filled + batch.num_rows]
-        with np.errstate(over="ignore"):  # float32 of 1e300 is infinity, which the check of the chunk names
+        with np.errstate(over="ignore"):  # 1e300 becomes infinity in float32, which check_chunk reports
             for j, name in enumerate(self.layout.features):
                 rows[:, j] = _numbers(batch.column(place[name]))
         if self.layout.target is not None:
@@ -203,14 +204,14 @@ class _Filling:
         return batch.num_rows
 
     def chunk(self) -> Chunk:
-        """What has been filled; labels and weights are copied, since they may lie in the file's memory."""
+        """The filled part; labels and weights are copied, since they may be views of the file's memory."""
         y = np.concatenate(self.labels) if self.labels else None
         weight = np.concatenate(self.weights) if self.weights else None
         return Chunk(self.X[: self.n_filled], y, weight, self.start)
 
 
 def _numbers(column) -> np.ndarray:
-    """A numeric column as an array without a copy where its type allows; nulls become NaN."""
+    """A numeric column as an array, without a copy if its type allows; nulls become NaN."""
     pa = pyarrow()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
@@ -220,7 +221,7 @@ def _numbers(column) -> np.ndarray:
 
 
 def _labels(column, dtype: np.dtype) -> np.ndarray:
-    """Labels of the type that all files share; NaN or None where one is missing."""
+    """Labels in the common type of all files; NaN or None if missing."""
     pa = pyarrow()
     if dtype.kind == "O":
         return _text_labels(column)
@@ -233,7 +234,7 @@ def _labels(column, dtype: np.dtype) -> np.ndarray:
 
 
 def _text_labels(column) -> np.ndarray:
-    """Strings as an object array that holds each distinct one once: making one for every row takes far longer."""
+    """Strings as an object array in which equal labels share one object: creating one per row is far slower."""
     pa = pyarrow()
     if pa.types.is_null(column.type):
         return np.full(len(column), None)
@@ -243,7 +244,7 @@ def _text_labels(column) -> np.ndarray:
 
 
 def _seek(counts: tuple[int, ...] | None, skip: int) -> tuple[int, int]:
-    """The block that holds row ``skip`` and the number of its first row; the beginning where blocks are unknown."""
+    """The block that contains row ``skip`` and the number of its first row; the start if the blocks are unknown."""
     if counts is None:
         return 0, 0
     ends = np.cumsum(counts)
@@ -252,13 +253,13 @@ def _seek(counts: tuple[int, ...] | None, skip: int) -> tuple[int, int]:
 
 
 class _Kind(Protocol):
-    """A file format: how to look at a file, and how to read it from a block on."""
+    """A file format: how to read the schema of a file, and its rows from a given block on."""
 
     name: str
     suffixes: tuple[str, ...]
     advice: str
 
-    def look(self, path: str) -> _Look: ...
+    def schema(self, path: str) -> _Schema: ...
 
     def batches(self, part: _Part, block: int, size: int, layout: _Layout) -> Iterator[Any]: ...
 
@@ -266,18 +267,18 @@ class _Kind(Protocol):
 class _Parquet:
     name = "Parquet"
     suffixes: tuple[str, ...] = (".parquet", ".pq")
-    advice = "It may be cut off, damaged or of another format: write it again or leave it out."
+    advice = "It may be truncated, damaged or in another format: write it again or leave it out."
 
-    def look(self, path: str) -> _Look:
+    def schema(self, path: str) -> _Schema:
         with pyarrow("parquet").ParquetFile(path) as file:
             counts = tuple(file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups))
-            return _Look(path, _types(path, file.schema_arrow), counts)
+            return _Schema(path, _types(path, file.schema_arrow), counts)
 
     def batches(self, part: _Part, block: int, size: int, layout: _Layout) -> Iterator[Any]:
         groups = range(block, len(part.counts or ()))
         if not groups:
             return
-        # a buffer and no pre-buffering: otherwise a whole row group is in memory at once
+        # use a buffer without pre-buffering, otherwise a whole row group is in memory at once
         options = {"buffer_size": _PARQUET_BUFFER_BYTES, "pre_buffer": False}
         with pyarrow("parquet").ParquetFile(part.path, **options) as file:
             yield from file.iter_batches(batch_size=size, row_groups=list(groups), columns=layout.columns)
@@ -286,16 +287,16 @@ class _Parquet:
 class _Arrow:
     name = "Arrow"
     suffixes: tuple[str, ...] = (".arrow", ".feather", ".ipc")
-    advice = "It may be cut off, damaged or of another format (a stream, say): write it again or leave it out."
+    advice = "It may be truncated, damaged or in another format (such as a stream): write it again or leave it out."
 
-    def look(self, path: str) -> _Look:
+    def schema(self, path: str) -> _Schema:
         with pyarrow().memory_map(path) as memory:
             schema = pyarrow("ipc").open_file(memory).schema
             types = _types(path, schema)
-            # the rows of a batch stand in its header, but a batch comes only with its columns: ask for one of them
+            # the number of rows is in the header of a batch, but a batch is only read with columns: read one of them
             reader = self._reader(memory, [0])
             counts = tuple(reader.get_batch(b).num_rows for b in range(reader.num_record_batches))
-            return _Look(path, types, counts)
+            return _Schema(path, types, counts)
 
     def batches(self, part: _Part, block: int, size: int, layout: _Layout) -> Iterator[Any]:
         with pyarrow().memory_map(part.path) as memory:
@@ -311,19 +312,19 @@ class _Arrow:
 
 
 class _Csv:
-    advice = "Every line must have the same number of cells and every column one type; mend the file or leave it out."
+    advice = "Every line must have the same number of cells and every column one type; fix the file or leave it out."
 
     def __init__(self, name: str, separator: str):
         self.name, self._separator = name, separator
         self.suffixes: tuple[str, ...] = (f".{name.lower()}", f".{name.lower()}.gz")
 
-    def look(self, path: str) -> _Look:
+    def schema(self, path: str) -> _Schema:
         with self._open(path) as reader:
             inferred = _types(path, reader.schema)
             has_rows = any(batch.num_rows for batch in reader)
-        # what looks like a date or a time is text as good as any for a label
+        # a date or time is treated as text, which is fine for labels
         types = {name: type_ if _is_number(type_) else pyarrow().string() for name, type_ in inferred.items()}
-        return _Look(path, types, None if has_rows else (0,))
+        return _Schema(path, types, None if has_rows else (0,))
 
     def batches(self, part: _Part, block: int, size: int, layout: _Layout) -> Iterator[Any]:
         pa = pyarrow()
@@ -347,12 +348,12 @@ class _Csv:
 
 
 def _csv_block_bytes(path: str) -> int:
-    """A block must hold a whole line; a line of values is some times as long as that of the names."""
+    """A block must hold a whole line; a line of values may be several times as long as the header."""
     with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
         return max(_CSV_BLOCK_BYTES, 32 * len(file.readline()))
 
 
-#: What separates the cells of a line.
+#: The separator of the cells of a line.
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _KINDS: dict[str, _Kind] = {
     "parquet": _Parquet(),
@@ -364,7 +365,7 @@ _FORMATS = {**{name: name for name in _KINDS}, "feather": "arrow", "ipc": "arrow
 
 
 def pyarrow(module: str | None = None) -> Any:
-    """pyarrow or one of its modules, imported here because nothing else of the package needs it."""
+    """pyarrow or one of its modules, imported on demand because it is optional."""
     try:
         return import_module("pyarrow" if module is None else f"pyarrow.{module}")
     except ImportError as error:
@@ -373,7 +374,7 @@ def pyarrow(module: str | None = None) -> Any:
 
 @contextmanager
 def _reading(path: str, kind: _Kind) -> Iterator[None]:
-    """Errors of pyarrow as ValueErrors that name the file; a file that is gone or closed to us says so itself."""
+    """Convert pyarrow errors to ValueErrors that name the file; missing files and permissions are clear already."""
     try:
         yield
     except (FileNotFoundError, PermissionError, MemoryError):
@@ -382,15 +383,15 @@ def _reading(path: str, kind: _Kind) -> Iterator[None]:
         raise ValueError(f"{path} cannot be read as {kind.name}: {str(error).rstrip('.')}. {kind.advice}") from error
 
 
-def _look(path: str, kind: _Kind) -> _Look:
+def _read_schema(path: str, kind: _Kind) -> _Schema:
     if os.path.getsize(path) == 0:
         raise ValueError(f"{path} is empty (0 bytes); write it again or leave it out.")
     with _reading(path, kind):
-        return kind.look(path)
+        return kind.schema(path)
 
 
 def columns_of(path: str, format: str) -> list[str]:
-    """The names of the columns of a Parquet or Arrow file, but not of those in which pandas kept an index."""
+    """The column names of a Parquet or Arrow file, without those that hold a pandas index."""
     if format == "parquet":
         schema = pyarrow("parquet").read_schema(path)
     else:
@@ -401,23 +402,23 @@ def columns_of(path: str, format: str) -> list[str]:
 
 
 def batches_of(path: str, format: str, columns: Sequence[str], size: int) -> Iterator[Any]:
-    """Record batches of some columns of a Parquet or Arrow file, of about ``size`` rows or as the file has them."""
+    """Record batches of some columns of a Parquet or Arrow file, of about ``size`` rows or as stored in the file."""
     kind = _KINDS[format]
-    part = _Part(path, kind.look(path).counts, frozenset(), None)
+    part = _Part(path, kind.schema(path).counts, frozenset(), None)
     return kind.batches(part, 0, size, _Layout(tuple(columns), None, None))
 
 
 def _types(path: str, schema) -> dict[str, Any]:
     twice = [name for name, count in Counter(schema.names).items() if count > 1]
     if twice:
-        raise ValueError(f"{path} has more than one column {twice[0]!r}; give every column a name of its own.")
+        raise ValueError(f"{path} has more than one column {twice[0]!r}; give every column a unique name.")
     if not schema.names:
         raise ValueError(f"{path} has no columns; write it again or leave it out.")
     return dict(zip(schema.names, schema.types))
 
 
 def resolve(paths: Paths, format: str | None) -> tuple[list[str], str]:
-    """The files meant, and the name of their one format."""
+    """The files that ``paths`` stands for, and the name of their format."""
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format={format!r} is not known; use one of {', '.join(map(repr, _FORMATS))}.")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -430,7 +431,7 @@ def resolve(paths: Paths, format: str | None) -> tuple[list[str], str]:
     formats = {_FORMATS[format] if format else format_of(file): file for file in files}
     if len(formats) > 1:
         found = ", ".join(f"{file} is {name}" for name, file in formats.items())
-        raise ValueError(f"paths mixes formats ({found}); open one at a time, or say which with format=.")
+        raise ValueError(f"paths mixes formats ({found}); open one format at a time, or set format=.")
     return files, next(iter(formats))
 
 
@@ -448,7 +449,7 @@ def _files_at(path: str, format: str | None) -> list[str]:
 
 
 def _files_in_directory(path: str, format: str | None) -> list[str]:
-    """Files of a known suffix; if a format is given and no suffix tells it, every file that is not hidden."""
+    """Files with a known suffix; if there are none and a format is given, all files that are not hidden."""
     visible = sorted(entry.path for entry in os.scandir(path) if entry.is_file() and entry.name[0] not in "._")
     return [file for file in visible if file.lower().endswith(_suffixes(format))] or (visible if format else [])
 
@@ -462,50 +463,50 @@ def format_of(path: str) -> str:
     for name, kind in _KINDS.items():
         if path.lower().endswith(kind.suffixes):
             return name
-    raise ValueError(f"{path}: no format is known for this suffix; use {', '.join(_suffixes(None))}, or give format=.")
+    raise ValueError(f"{path}: no format is known for this suffix; use {', '.join(_suffixes(None))}, or set format=.")
 
 
-def _choose_layout(first: _Look, target: str | None, weight: str | None, columns) -> _Layout:
+def _choose_layout(first: _Schema, target: str | None, weight: str | None, columns) -> _Layout:
     if isinstance(columns, str):
         raise TypeError(f"columns={columns!r} must be a list of names; for one column use [{columns!r}].")
     for role, name in (("target", target), ("weight", weight)):
         if name is not None and name in (columns or ()):
-            raise ValueError(f"columns names {name!r}, which is the {role}; a column has one role.")
+            raise ValueError(f"columns contains {name!r}, which is the {role}; a column can only have one role.")
     if target is not None and target == weight:
-        raise ValueError(f"target and weight are both {target!r}; a column has one role.")
+        raise ValueError(f"target and weight are both {target!r}; a column can only have one role.")
     _check_has(first, target, weight, columns or ())
     features = [name for name in first.types if name not in (target, weight)] if columns is None else columns
     twice = [name for name, count in Counter(features).items() if count > 1]
     if twice:
-        raise ValueError(f"columns names {twice[0]!r} more than once.")
+        raise ValueError(f"columns contains {twice[0]!r} more than once.")
     if not len(features):
-        raise ValueError(f"no feature column: {first.path} has the columns {listing(first.types)}.")
+        raise ValueError(f"there are no feature columns: {first.path} has the columns {listing(first.types)}.")
     return _Layout(tuple(features), target, weight)
 
 
-def _check_has(seen: _Look, target: str | None, weight: str | None, columns: Sequence[str]) -> None:
+def _check_has(seen: _Schema, target: str | None, weight: str | None, columns: Sequence[str]) -> None:
     roles = [("target", target), ("weight", weight), *(("columns", name) for name in columns)]
     for role, name in roles:
         if name is not None and name not in seen.types:
             raise ValueError(
-                f"{role} names the column {name!r}, which {seen.path} does not have; "
+                f"{role} refers to the column {name!r}, which {seen.path} does not have; "
                 f"it has the columns {listing(seen.types)}."
             )
 
 
-def _check_fits(seen: _Look, first: _Look, layout: _Layout, exactly: bool) -> None:
-    """Refuse a file whose columns are not those of the first file, or not of numbers where numbers are needed."""
+def _check_fits(seen: _Schema, first: _Schema, layout: _Layout, exactly: bool) -> None:
+    """Raise an error if the columns of a file differ from those of the first file or are not numeric where needed."""
     _check_has(seen, layout.target, layout.weight, () if exactly else layout.features)
     for name in sorted(set(first.types) ^ set(seen.types)) if exactly else ():
         has, lacks = (first.path, seen.path) if name in first.types else (seen.path, first.path)
         raise ValueError(
-            f"{has} has the column {name!r}, which {lacks} does not; all files need the same columns, or give columns=."
+            f"{has} has the column {name!r}, but {lacks} does not; all files need the same columns, or set columns=."
         )
     for name in layout.features:
         if not _is_number(seen.types[name]):
             raise ValueError(
                 f"the column {name!r} of {seen.path} holds {seen.types[name]}, not numbers; encode it first "
-                "(skrub's TableVectorizer does), or choose the numeric columns with columns=."
+                "(for example with skrub's TableVectorizer), or select the numeric columns with columns=."
             )
     if layout.weight is not None and not _is_number(seen.types[layout.weight]):
         found = seen.types[layout.weight]
@@ -513,7 +514,7 @@ def _check_fits(seen: _Look, first: _Look, layout: _Layout, exactly: bool) -> No
 
 
 def _is_number(type_) -> bool:
-    """Also true of a column of nulls: it may be empty, and if not, its first row is refused as NaN."""
+    """Also true for a column of nulls: it may be empty, and if not, its first row raises an error as NaN."""
     types = pyarrow().types
     kinds: list[Callable] = [
         types.is_integer,
@@ -526,7 +527,7 @@ def _is_number(type_) -> bool:
 
 
 def _label_family(type_) -> str:
-    """What labels are: numbers, booleans, text, or nothing at all; everything else goes by its own name."""
+    """The kind of the labels: "number", "boolean", "text" or "empty"; otherwise the name of their type."""
     types = pyarrow().types
     if types.is_dictionary(type_):
         return _label_family(type_.value_type)
@@ -540,20 +541,20 @@ def _label_family(type_) -> str:
 
 
 def _label_dtype(label_types: list[tuple[str, Any]]) -> np.dtype:
-    """The one type for the labels of all files; whole numbers stay whole only if they are so in every file."""
-    told = [(path, type_) for path, type_ in label_types if type_ is not None and _label_family(type_) != "empty"]
-    if not told:
+    """The common type of the labels of all files; integers only if they are integers in every file."""
+    typed = [(path, type_) for path, type_ in label_types if type_ is not None and _label_family(type_) != "empty"]
+    if not typed:
         return np.dtype(object)
-    families = {_label_family(type_): path for path, type_ in told}
+    families = {_label_family(type_): path for path, type_ in typed}
     for family, path in families.items():
         if family not in ("boolean", "number", "text"):
-            raise ValueError(f"the target of {path} holds {family}; labels are whole numbers, booleans or text.")
+            raise ValueError(f"the target of {path} holds {family}; labels must be integers, booleans or text.")
     if len(families) > 1:
         found = ", ".join(f"{family} in {path}" for family, path in families.items())
-        raise ValueError(f"the target is of another type from file to file ({found}); write it the same way in all.")
+        raise ValueError(f"the target has different types in different files ({found}); write all with the same type.")
     if "number" not in families:
         return np.dtype(bool if "boolean" in families else object)
-    numbers = [getattr(type_, "value_type", type_) for _, type_ in told]
+    numbers = [getattr(type_, "value_type", type_) for _, type_ in typed]
     if not all(map(pyarrow().types.is_integer, numbers)):
         return np.dtype(np.float64)
     return np.result_type(*(number.to_pandas_dtype() for number in numbers))

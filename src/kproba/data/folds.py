@@ -9,7 +9,7 @@ from .rows import Rows
 
 
 def stratified_folds(rows: Rows, k: int, seed: int) -> np.ndarray:
-    """A fold number for every row: copies of a row share a fold, classes are spread over the folds."""
+    """The fold number of each row: copies of a row share a fold, and classes are spread over the folds."""
     first, number = distinct(rows.keys)
     labels = np.zeros(len(rows), dtype=int) if rows.is_multilabel else rows.labels
     order = np.lexsort([ranking(rows.keys[first], seed), labels[first]])

@@ -1,10 +1,10 @@
 """Keys of rows, the equality of rows, and samples drawn by keys.
 
-A hash finds rows that may be equal; :func:`exact_keys` compares them value by value before anything treats them as one.
+A hash finds rows that may be equal; :func:`exact_keys` compares them value by value before they are treated as equal.
 
-A sample of the rows with the smallest keyed hash depends neither on the order of the rows nor on how
-often one is repeated, and the samples of two parts merge into the sample of the whole. That is what lets
-integer weights equal repeated rows, and what lets a file, a cluster and an array choose the same centres.
+A sample of the rows with the smallest keyed hash depends neither on the order of the rows nor on how often a row is
+repeated, and the samples of two parts merge into the sample of the whole. So integer weights are equivalent to repeated
+rows, and a file, a cluster and an array select the same centres.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..arrays import Device, is_tensor
 
 _C1, _C2, _GOLDEN = (np.uint64(c) for c in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15))
 _SHIFT = np.uint64(33)
-#: Values that are hashed at a time: they and their copy stay in a core's cache.
+#: Number of values hashed at a time: they and their copy stay in a core's cache.
 _TILE = 1 << 15
 
 
@@ -36,7 +36,7 @@ def _mix_in_place(bits: np.ndarray, spare: np.ndarray) -> None:
 
 
 def row_keys(X) -> np.ndarray:
-    """One 64-bit key a row, equal for equal rows whether they are dense or sparse.
+    """One 64-bit key per row, equal for equal rows, dense or sparse.
 
     >>> import numpy as np
     >>> keys = row_keys(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0]]))
@@ -52,7 +52,7 @@ def row_keys(X) -> np.ndarray:
     n, d = X.shape
     odd, step = _column_multipliers(d), max(1, _TILE // max(1, d))
     keys = np.empty(n, dtype=np.uint64)
-    # one pair of buffers for all tiles: to ask for memory and give it back every time costs more than to hash
+    # one pair of buffers for all tiles: allocating memory every time costs more than hashing
     values, spare = np.empty((min(step, n), d)), np.empty((min(step, n), d), dtype=np.uint64)
     for start in range(0, n, step):
         size = min(step, n - start)
@@ -68,8 +68,8 @@ def row_keys(X) -> np.ndarray:
 def exact_keys(X) -> np.ndarray:
     """One 64-bit key per row, equal for equal rows and for no others.
 
-    These are the hashes of :func:`row_keys`, except where two different rows share one: then all but the first of them
-    get another key.
+    These are the hashes of :func:`row_keys`, unless different rows share a hash: then all but the first of them get
+    another key.
 
     >>> import numpy as np
     >>> keys = exact_keys(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0]]))
@@ -83,11 +83,11 @@ def exact_keys(X) -> np.ndarray:
     if not len(tied):
         return keys
     differ = ~equal_rows(X, before[tied], X, after[tied])
-    return _told_apart(X, keys, np.unique(keys[after[tied[differ]]])) if differ.any() else keys
+    return _resolve_collisions(X, keys, np.unique(keys[after[tied[differ]]])) if differ.any() else keys
 
 
-def _told_apart(X, keys: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """Keys in which every distinct row that has one of the ``shared`` hashes gets a key of its own."""
+def _resolve_collisions(X, keys: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Keys in which every distinct row with one of the ``shared`` hashes gets its own key."""
     keys = keys.copy()
     taken = set(keys.tolist())
     for key in shared:
@@ -103,7 +103,7 @@ def _told_apart(X, keys: np.ndarray, shared: np.ndarray) -> np.ndarray:
 
 
 def equal_rows(X, i: np.ndarray, Z, j: np.ndarray) -> np.ndarray:
-    """Whether row i[k] of X equals row j[k] of Z, for every k; −0 equals 0."""
+    """Whether row i[k] of X equals row j[k] of Z, for each k; −0 equals 0."""
     if hasattr(X, "equal_items"):
         return X.equal_items(i, Z, j)
     if sparse.issparse(X):
@@ -115,7 +115,7 @@ def equal_rows(X, i: np.ndarray, Z, j: np.ndarray) -> np.ndarray:
 
 
 def stacked(X, Z):
-    """The rows of X and then those of Z, whatever kind of rows they are."""
+    """The rows of X followed by those of Z: dense, sparse or items."""
     if hasattr(X, "joined"):
         return X.joined(Z)
     if sparse.issparse(X) or sparse.issparse(Z):
@@ -131,7 +131,7 @@ def _sparse_row_keys(X) -> np.ndarray:
 
 
 def _tensor_row_keys(device: Device, X) -> np.ndarray:
-    """The same where the rows lie: PyTorch's signed integers wrap around as unsigned ones do."""
+    """The same on the device of the rows: PyTorch's signed integers wrap around like unsigned ones."""
     if device.library != "torch":
         return row_keys(device.get(X))
     odd = device.put(_column_multipliers(X.shape[1]).view(np.int64))
@@ -141,7 +141,7 @@ def _tensor_row_keys(device: Device, X) -> np.ndarray:
 
 
 def _signed_mix(bits):
-    """:func:`mix` of signed integers, whose shift to the right would bring in copies of the sign."""
+    """:func:`mix` for signed integers, whose right shift would copy the sign bit."""
     for factor in (_C1, _C2):
         bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * int(factor.view(np.int64))
     return bits ^ ((bits >> 33) & 0x7FFFFFFF)
@@ -157,18 +157,18 @@ def _column_multipliers(d: int) -> np.ndarray:
 
 
 def _multipliers(columns: np.ndarray) -> np.ndarray:
-    """An odd number for each column's number."""
+    """An odd multiplier for each column number."""
     return mix((columns.astype(np.uint64) + np.uint64(1)) * _GOLDEN) | np.uint64(1)
 
 
 def by_place(keys: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Keys whose sum depends on where each of them stands."""
+    """Keys whose sum depends on the position of each of them."""
     return mix(keys) * _multipliers(place)
 
 
 def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First row of every distinct key, in order of the key, and the number of each row's key."""
-    if (keys[1:] >= keys[:-1]).all():  # in order already: no need to sort
+    """The first row of each distinct key, sorted by key, and the index of each row's key among them."""
+    if (keys[1:] >= keys[:-1]).all():  # already sorted
         is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
         return np.flatnonzero(is_first), np.cumsum(is_first) - 1
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -176,5 +176,5 @@ def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranking(keys: np.ndarray, seed: int) -> np.ndarray:
-    """A pseudo-random order of keys that depends on the seed and the keys alone."""
+    """A pseudo-random order of keys that depends only on the seed and the keys."""
     return mix(keys ^ mix(np.array([seed], dtype=np.uint64) * _GOLDEN + _C1))

@@ -1,7 +1,7 @@
-"""Rows that are no vectors: strings, sets, graphs or sequences, whatever a kernel can compare.
+"""Data that is not a table: strings, sets, graphs, sequences, or any object that a kernel can compare.
 
-Taking some of them gives a view, which shares a ``memory`` with all others of its kind: what a kernel has found out
-about a row (its hidden Markov model, say) is found out once, however often a search or a cross-validation comes back.
+A subset of items is a view that shares a ``memory`` with the whole collection: what a kernel computes for an item (such
+as its hidden Markov model) is computed once, however often a search or a cross-validation needs it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from scipy import sparse
 
 from .hashing import by_place, mix, row_keys
 
-#: What is not pickled.
+#: Attributes that are not pickled.
 ORIGIN = ("_origin", "_places_there")
 
 
 class Memory:
-    """What kernels remember of the items of one collection: one entry for every way to look at them."""
+    """A cache that kernels keep for the items of one collection, with one entry per computation."""
 
     def __init__(self):
         self.entries, self.lock = {}, threading.RLock()
@@ -46,9 +46,9 @@ class Memory:
 
 
 class Table:
-    """Numbers about pairs of the n items of a collection: each is computed once, and kept if the square has room."""
+    """Values for pairs of the n items of a collection: computed once and cached, if the n × n matrix is not large."""
 
-    #: beyond so many items it is not kept
+    #: the most items for which it is cached
     most = 6000
 
     def __init__(self, n: int):
@@ -56,7 +56,7 @@ class Table:
         self._values: np.ndarray | None = None
 
     def block(self, X, Z, compute: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
-        """What ``compute(X, Z)`` gives for items X and Z of the collection (n, b)."""
+        """``compute(X, Z)`` for items X and Z of the collection (n, b), from the cache if possible."""
         if self.n > self.most:
             return compute(X, Z)
         where = np.ix_(X.places, Z.places)
@@ -70,7 +70,7 @@ class Table:
             return self._values[where]
 
     def taken(self, places: np.ndarray) -> Table:
-        """That of a collection of some of the items; nothing is known yet."""
+        """An empty table for a collection of some of the items."""
         return Table(len(places))
 
     def __getstate__(self):
@@ -78,12 +78,12 @@ class Table:
 
 
 class Items:
-    """A column of objects, and which of them these are."""
+    """A collection of objects, or a view of some of them."""
 
-    #: of the features that kernels make of them
+    #: the type of the features that kernels compute from them
     dtype = np.dtype(np.float64)
     ndim = 1
-    #: the memory of the collection that these were detached from, and where they stand in it
+    #: the memory of the collection that these were detached from, and their positions in it
     _origin: Any = None
     _places_there: Any = None
 
@@ -106,7 +106,7 @@ class Items:
         return (self._value(i) for i in self._index)
 
     def __getitem__(self, key: Any) -> Any:
-        """One item by its number; a view of several by a slice, numbers or truth values."""
+        """One item by its index; a view of several by a slice, indices or a boolean mask."""
         if isinstance(key, tuple):  # X[rows, ...]
             key = key[0]
         if isinstance(key, Integral):
@@ -122,17 +122,17 @@ class Items:
         return view
 
     def astype(self, dtype: Any, copy: bool = True) -> Self:
-        """Items have no precision of their own."""
+        """Returns the items unchanged, since they have no precision."""
         return self
 
     @property
     def places(self) -> np.ndarray:
-        """Where the items stand in their collection, whose memory they share."""
+        """The positions of the items in their collection, whose memory they share."""
         return self._index
 
     @property
     def collection(self) -> Self:
-        """All items, of which these are some."""
+        """All items of the collection."""
         return self._view(np.arange(self._n_all))
 
     @property
@@ -140,9 +140,9 @@ class Items:
         return len(self._values)
 
     def detached(self) -> Any:
-        """The same items as a collection of their own, which knows of them what this one does.
+        """The same items as a separate collection with a copy of what is cached for them.
 
-        Where they came from is known as long as that is there, so that a model meets its training rows in their table.
+        It keeps a weak reference to its origin, so that a model can reuse the cached values of its training rows.
         """
         own = self._copied()
         with self.memory.lock:
@@ -152,7 +152,7 @@ class Items:
         return own
 
     def within(self, other: Items) -> Any:
-        """The same items as a view of the other's collection where they were detached from it; else these."""
+        """The same items as a view of the other's collection if they were detached from it; otherwise ``self``."""
         if self._origin is None or self._origin() is not other.memory:
             return self
         return other._view(self._places_there[self._index])
@@ -165,31 +165,30 @@ class Items:
         return _rebuilt, (type(self), {key: value for key, value in state.items() if key not in ORIGIN})
 
     def row_keys(self) -> np.ndarray:
-        """One 64-bit key an item, equal for equal items."""
+        """One 64-bit key per item, equal for equal items."""
         return mix(np.fromiter(map(_item_key, self), dtype=np.uint64, count=len(self)))
 
     def joined(self, other: Items) -> Items:
-        """These items and then the others, as a collection of their own."""
+        """These items followed by the others, as a new collection."""
         return Items([*self, *other])
 
     def equal_items(self, i: np.ndarray, other: Items, j: np.ndarray) -> np.ndarray:
-        """Whether item i[k] equals item j[k] of the other collection, for every k."""
+        """Whether item i[k] equals item j[k] of the other collection, for each k."""
         return np.fromiter((_are_equal(self[a], other[b]) for a, b in zip(i, j)), dtype=bool, count=len(i))
 
 
 class Sequences(Items):
-    """Sequences of frames: (frames × coefficients) arrays of any lengths, stacked.
+    """Sequences of frames: stacked (frames × coefficients) arrays of any length.
 
-    Where a list of 2-D arrays is taken, this is taken as well. What kernels find out about the sequences stays with
-    them: give the same object to several fits with ``scaling=None``, or to a cross-validation, and nothing is
-    computed twice.
+    You can pass it wherever a list of 2-D arrays is accepted. It caches what kernels compute for the sequences: if you
+    pass the same object to several fits with ``scaling=None``, or to a cross-validation, nothing is computed twice.
 
     Parameters
     ----------
     frames : array of shape (sum of lengths, d)
         The frames of all sequences, one sequence after the other.
     lengths : array of shape (n,)
-        How many frames each sequence has.
+        Number of frames of each sequence.
 
     >>> import numpy as np
     >>> X = Sequences(np.arange(10.0).reshape(5, 2), lengths=[2, 3])
@@ -201,14 +200,14 @@ class Sequences(Items):
         frames, lengths = np.asarray(frames), np.asarray(lengths)
         if frames.ndim != 2 or frames.dtype.kind not in "fiub":
             raise ValueError(
-                f"frames has shape {frames.shape} and type {frames.dtype}; it must be a matrix of numbers, one row for "
-                "every frame."
+                f"frames has shape {frames.shape} and type {frames.dtype}; it must be a numeric matrix with one row "
+                "per frame."
             )
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
-            raise ValueError(f"lengths={lengths!r} must be a list of whole numbers, one for every sequence.")
+            raise ValueError(f"lengths={lengths!r} must be a list of integers, one per sequence.")
         _check_lengths(lengths)
         if lengths.sum() != len(frames):
-            raise ValueError(f"lengths sum up to {lengths.sum()}, but frames has {len(frames)} rows.")
+            raise ValueError(f"lengths add up to {lengths.sum()}, but frames has {len(frames)} rows.")
         _check_finite(frames, lengths)
         self._frames = frames.astype(np.float64, copy=False)
         self._ends = np.cumsum(lengths)
@@ -217,23 +216,23 @@ class Sequences(Items):
 
     @classmethod
     def of(cls, X: Any) -> Sequences:
-        """X as sequences: a list of 2-D arrays, a 3-D array, or sequences already."""
+        """Convert X, a list of 2-D arrays, a 3-D array or sequences, to sequences."""
         if isinstance(X, Sequences):
             return X
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub":
             raise ValueError(
-                f"X is one array of shape {X.shape}; sequences are a list of 2-D arrays (frames × coefficients), or "
+                f"X is a single array of shape {X.shape}; pass a list of 2-D arrays (frames × coefficients), or "
                 "kproba.Sequences(frames, lengths) for stacked frames."
             )
         parts = [_as_frames(item, number) for number, item in enumerate(X)]
         if not parts:
             raise ValueError("X has no sequences: found 0 sample(s), a minimum of 1 is required.")
         widths = [part.shape[1] for part in parts]
-        odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
-        if odd is not None:
+        wrong = next((i for i, width in enumerate(widths) if width != widths[0]), None)
+        if wrong is not None:
             raise ValueError(
-                f"X: sequence {odd} has {widths[odd]} coefficients a frame and sequence 0 has {widths[0]}; all "
-                "sequences must have the same coefficients."
+                f"X: sequence {wrong} has {widths[wrong]} coefficients per frame and sequence 0 has {widths[0]}; all "
+                "sequences must have the same number of coefficients."
             )
         return cls(np.concatenate(parts), np.array([len(part) for part in parts]))
 
@@ -281,7 +280,7 @@ class Sequences(Items):
         return Sequences.of([*self, *other])
 
     def row_keys(self) -> np.ndarray:
-        """Keys of the frames, which count by their places, and of their number."""
+        """Keys of the sequences, from their frames, the positions of the frames, and the lengths."""
         lengths = self.lengths
         place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         sums = np.add.reduceat(by_place(row_keys(self.frames), place), np.cumsum(lengths) - lengths)
@@ -295,7 +294,7 @@ def _rebuilt(kind: type, state: dict):
 
 
 def as_objects(values: Iterable) -> np.ndarray:
-    """A 1-D array of objects, whatever they are: NumPy alone would take equal lists apart."""
+    """A 1-D array of arbitrary objects; NumPy would turn lists of equal length into a matrix."""
     values = list(values)
     objects = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
@@ -304,7 +303,7 @@ def as_objects(values: Iterable) -> np.ndarray:
 
 
 def is_table(X) -> bool:
-    """Whether X is to be read as a table of numbers, good or bad: anything but a list of other things."""
+    """Whether X is to be read as a numeric table, valid or not: anything but a list of other objects."""
     if isinstance(X, Items):
         return False
     if sparse.issparse(X) or hasattr(X, "columns"):
@@ -317,26 +316,26 @@ def is_table(X) -> bool:
 
 
 def as_items(X: Sequence) -> Items:
-    """X as items; refuses what has no length or holds nothing."""
+    """X as items; raises an error if X has no length or is empty."""
     if isinstance(X, Items):
         return X
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
-        raise TypeError(f"X is a {type(X).__name__}; give a list with one entry for every row.")
+        raise TypeError(f"X is a {type(X).__name__}; pass a list with one entry per row.")
     if hasattr(X, "columns"):
-        raise TypeError(f"X is a frame; give the column itself, X[{X.columns[0]!r}] say, or a list.")
+        raise TypeError(f"X is a frame; pass a single column, such as X[{X.columns[0]!r}], or a list.")
     if not len(X):
         raise ValueError("X is empty: found 0 sample(s), a minimum of 1 is required.")
     return Items(X)
 
 
 def _item_key(item) -> int:
-    """64 bits of a digest: of the text for strings, of the pickled object otherwise."""
+    """A 64-bit digest: of the text of a string, of the pickled object otherwise."""
     text = item if isinstance(item, str) else joblib.hash(item)
     return int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest(), "little")
 
 
 def _are_equal(a, b) -> bool:
-    """Equality of two objects of any kind: their own, or that of their pickled contents where they define none."""
+    """Whether two arbitrary objects are equal, by their own comparison or, failing that, by their pickled contents."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -346,7 +345,7 @@ def _are_equal(a, b) -> bool:
     try:
         if (a == b) is True:
             return True
-    except (TypeError, ValueError):  # objects that refuse to be compared
+    except (TypeError, ValueError):  # objects that cannot be compared
         pass
     return pickle.dumps(a) == pickle.dumps(b)
 
@@ -355,14 +354,16 @@ def _as_frames(item, number: int) -> np.ndarray:
     try:
         frames = np.asarray(item, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"X: sequence {number} is no array of numbers ({type(item).__name__}).") from None
+        raise TypeError(f"X: sequence {number} is not a numeric array ({type(item).__name__}).") from None
     if frames.ndim == 1 and frames.size:
         raise ValueError(
-            f"X: sequence {number} has one dimension; a sequence is 2-D (frames × coefficients): use "
-            "x.reshape(-1, 1) for one coefficient a frame."
+            f"X: sequence {number} is 1-D, but must be 2-D (frames × coefficients); use x.reshape(-1, 1) for one "
+            "coefficient per frame."
         )
     if frames.ndim != 2 or not frames.size:
-        raise ValueError(f"X: sequence {number} is empty (shape {frames.shape}); every sequence needs frames.")
+        raise ValueError(
+            f"X: sequence {number} is empty (shape {frames.shape}); every sequence needs at least one frame."
+        )
     return frames
 
 
@@ -371,7 +372,9 @@ def _check_lengths(lengths: np.ndarray) -> None:
         raise ValueError("X has no sequences: found 0 sample(s), a minimum of 1 is required.")
     if lengths.min() < 1:
         number = int(np.argmin(lengths))
-        raise ValueError(f"X: sequence {number} is empty (length {lengths[number]}); every sequence needs frames.")
+        raise ValueError(
+            f"X: sequence {number} is empty (length {lengths[number]}); every sequence needs at least one frame."
+        )
 
 
 def _check_finite(frames: np.ndarray, lengths: np.ndarray) -> None:

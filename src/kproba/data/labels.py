@@ -1,4 +1,4 @@
-"""From a user's y and weights to class numbers and positive weights, with errors that name the argument."""
+"""Encoding of labels and checks of weights, with errors that name the argument."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sklearn.utils.validation import column_or_1d
 
 from ..messages import did_you_mean
 
-#: Weights beyond these have sums, squares or quotients that are no numbers.
+#: The sums, squares or quotients of weights outside this range overflow or underflow.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
-#: Rows with less than this share of the largest weight are lost in every sum: they count as rows of weight zero.
+#: Rows with less than this fraction of the largest weight vanish in every sum and are treated as rows of weight zero.
 LOST_SHARE = 1e-15
 
 
 def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     """Classes and labels: ``(classes, codes)``, or ``(tags, 0/1 matrix)`` for a multi-label y.
 
-    A matrix of tags may have missing values (NaN, None, pandas' NA); they are NaN in what is returned.
+    A matrix of tags may have missing values (NaN, None, pandas' NA); they are returned as NaN.
 
     >>> encode_labels(["b", "a", "b"])
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
@@ -31,7 +31,7 @@ def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if _is_empty(y):
-        raise ValueError("y is empty; give the label of every row of X.")
+        raise ValueError("y is empty; pass one label for each row of X.")
     tags = getattr(y, "columns", None)
     if sparse.issparse(y):
         y = y.toarray()
@@ -45,7 +45,7 @@ def encode_labels(y) -> tuple[np.ndarray, np.ndarray]:
         return _encode_tags(np.asarray(y), tags)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least 2 classes.")
+        raise ValueError(f"y has only one class ({classes.tolist()[0]!r}); a classifier needs at least 2 classes.")
     return classes, codes.ravel()
 
 
@@ -56,27 +56,27 @@ def _is_empty(y) -> bool:
 
 
 def _refuse_lists_of_tags(y) -> None:
-    """Several labels a row are a matrix here; scikit-learn's helper makes it."""
+    """Raise an error for lists of tags, and name scikit-learn's helper that converts them to a matrix."""
     if isinstance(y, list | tuple) and len({len(each) for each in y if isinstance(each, list | tuple | set)}) > 1:
         raise ValueError(
-            "y is a list of lists of different lengths; the tags of rows are a matrix of 0 and 1, which "
-            "MultiLabelBinarizer().fit_transform(y) makes of them."
+            "y is a list of lists of different lengths; tags must be a 0/1 matrix: use "
+            "MultiLabelBinarizer().fit_transform(y)."
         )
 
 
 def _refuse_mixed_labels(y) -> None:
-    """Labels that have no order among themselves, say words and numbers."""
+    """Raise an error for labels that cannot be sorted, such as strings and numbers."""
     values = np.asarray(y)
     kinds = {str if isinstance(v, str) else type(v) for v in values.ravel()} if values.dtype.kind == "O" else set()
     if len(kinds) > 1 and str in kinds:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(f"y mixes labels of different types ({names}); make them alike, say all of them strings.")
+        raise TypeError(f"y mixes labels of different types ({names}); convert them to one type, such as strings.")
 
 
 def _encode_tags(y, tags):
     if not np.isin(y, (0, 1)).all():
         found = ", ".join(map(str, np.unique(y)[:4]))
-        raise ValueError(f"y is a matrix of tags with values {found}; a multi-label y must hold 0 and 1 alone.")
+        raise ValueError(f"y is a matrix of tags with values {found}; a multi-label y must only contain 0 and 1.")
     return _tag_names(tags, y.shape[1]), y.astype(np.float64)
 
 
@@ -85,14 +85,14 @@ def _tag_names(tags, n_tags: int) -> np.ndarray:
 
 
 def _may_have_missing_tags(y: np.ndarray) -> bool:
-    """Several columns with NaN, or of Python objects, which scikit-learn takes for no kind of target."""
+    """Whether y has several columns with NaN or Python objects, which scikit-learn does not accept as a target."""
     if y.ndim != 2 or y.shape[1] < 2:
         return False
     return y.dtype.kind == "O" or (y.dtype.kind == "f" and bool(np.isnan(y).any()))
 
 
 def _encode_missing_tags(y: np.ndarray, tags):
-    """Tags of which some are missing, each known in some row."""
+    """Encode tags with missing values; each tag must be known in at least one row."""
     names, labels = _tag_names(tags, y.shape[1]), tag_values(y, tags)
     refuse_unknown_tags(labels, names)
     return names, labels
@@ -112,12 +112,12 @@ def tag_values(y: np.ndarray, tags=None, where: str = "y") -> np.ndarray:
 
 
 def refuse_unknown_tags(labels: np.ndarray, names: np.ndarray) -> None:
-    """Refuse tags of which no row says whether it has them."""
+    """Raise an error for tags that are missing in all rows."""
     unknown = names[np.isnan(labels).all(axis=0)]
     if len(unknown):
         raise ValueError(
-            f"y has no value for the tag {unknown.tolist()[0]!r}: it is missing in every row that counts; leave the "
-            "column out."
+            f"y has no value for the tag {unknown.tolist()[0]!r}: it is missing in every row of positive weight; leave "
+            "the column out."
         )
 
 
@@ -130,7 +130,7 @@ def _refuse_missing(y) -> None:
 
 
 def is_missing(value) -> bool:
-    """None, NaN, or pandas' NA, whose comparison with itself is neither true nor false."""
+    """Whether a value is None, NaN or pandas' NA, whose comparison with itself is neither true nor false."""
     if value is None:
         return True
     try:
@@ -140,31 +140,31 @@ def is_missing(value) -> bool:
 
 
 def encode(y: np.ndarray, classes: np.ndarray, where: str = "y") -> np.ndarray:
-    """The number of each label among the classes."""
+    """The index of each label in the classes."""
     codes = np.searchsorted(classes, y)
     codes = np.minimum(codes, len(classes) - 1)
     unknown = classes[codes] != y
     if unknown.any():
         label = np.asarray(y)[unknown].tolist()[0]
         raise ValueError(
-            f"{where} has the label {label!r}, which is not among the classes {classes.tolist()}; name all of them "
-            "by classes= before the first rows come."
+            f"{where} has the label {label!r}, which is not among the classes {classes.tolist()}; pass all classes "
+            "with classes= in the first call."
         )
     return codes
 
 
 def check_weights(sample_weight, n: int) -> np.ndarray:
-    """Weights as float64 (n,); ones for None, one number for all rows if a scalar is given."""
+    """Weights as float64 (n,); None becomes ones, and a scalar applies to all rows."""
     if sample_weight is None:
         return np.ones(n)
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError("sample_weight must hold numbers, one for every row of X.") from None
+        raise TypeError("sample_weight must contain numbers, one for each row of X.") from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight for every row of X.")
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight for each row of X.")
     if not np.isfinite(weight).all():
         raise ValueError("sample_weight contains NaN or infinity; every weight must be a finite number.")
     if (weight < 0).any():
@@ -174,18 +174,18 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
     largest = float(weight.max())
     if not SMALLEST_WEIGHT <= largest <= LARGEST_WEIGHT:
         raise ValueError(
-            f"sample_weight has the largest value {largest:g}; it must be between {SMALLEST_WEIGHT:g} and "
-            f"{LARGEST_WEIGHT:g}, for a weight counts copies of a row: rescale the weights."
+            f"the largest sample_weight is {largest:g}; it must be between {SMALLEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g}, since a weight counts copies of a row: rescale the weights."
         )
     return np.where(weight < LOST_SHARE * largest, 0.0, weight)
 
 
 def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
-    """What ``class_weight`` (None, "balanced", or a dict from class to factor) multiplies every row's weight by."""
+    """The factor for each row's weight that follows from ``class_weight`` (None, "balanced", or a dict)."""
     if class_weight is None:
         return 1.0
     if labels.ndim == 2:
-        raise ValueError("class_weight has no meaning for a multi-label y; use sample_weight.")
+        raise ValueError("class_weight does not apply to a multi-label y; use sample_weight.")
     if isinstance(class_weight, str):
         return _balanced(class_weight, labels, weight, len(classes))[labels]
     if not isinstance(class_weight, Mapping):
@@ -194,7 +194,7 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
     for label, factor in class_weight.items():
         found = np.flatnonzero(classes == label)
         if not len(found):
-            raise ValueError(f"class_weight names the class {label!r}, which y does not have.")
+            raise ValueError(f"class_weight has the class {label!r}, which does not occur in y.")
         if not (isinstance(factor, float | int | np.number) and np.isfinite(factor) and factor >= 0):
             raise ValueError(f"class_weight[{label!r}] = {factor!r}; a factor must be finite and at least 0.")
         if factor != 0 and not SMALLEST_WEIGHT <= factor <= LARGEST_WEIGHT:

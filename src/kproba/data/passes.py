@@ -1,4 +1,4 @@
-"""Whether every pass over a source reads the same rows: a fit that mixes two versions of them is silently wrong."""
+"""Checks that every pass over a source reads the same rows: a fit on two versions of them would be silently wrong."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .sources import Chunk, Source
 
 
 class Checksum(NamedTuple):
-    """CRC-32 of inputs, labels and weights in their order.
+    """CRC-32 of inputs, labels and weights in order.
 
-    A chunk that has changed goes unnoticed with a probability of 2⁻³². The CRC reads a few GB/s, far more than any
-    reader or kernel. Tensors stay where they are: their inputs are not checked.
+    A changed chunk goes unnoticed with a probability of 2⁻³². The CRC reads a few GB/s, far more than any reader or
+    kernel. The inputs of tensors are not checked, since they stay on their device.
     """
 
     inputs: int
@@ -43,10 +43,10 @@ def _crc(values) -> int:
 
 
 class PassRecord:
-    """Checksums of the parts of a source as its first pass read them; later passes are compared with these.
+    """Checksums of the parts of a source in its first pass, with which later passes are compared.
 
-    Inputs that lie in memory can be left out (``inputs=False``): there the kernel reads them hardly more slowly than a
-    checksum does. Labels and weights are next to nothing beside them.
+    Inputs in memory can be skipped (``inputs=False``), since a checksum takes almost as long as the kernel there.
+    Labels and weights take almost no time in comparison.
     """
 
     def __init__(self, inputs: bool = True) -> None:
@@ -56,11 +56,11 @@ class PassRecord:
 
     @property
     def identity(self) -> list[tuple[int, Checksum]]:
-        """What tells these rows, in these chunks, from others."""
+        """Identifies these rows in these chunks."""
         return sorted(self._parts.items())
 
     def chunks(self, source: Source, start_row: int = 0) -> Iterator[Chunk]:
-        """The chunks of a source from ``start_row`` on, each compared with what the first pass read there."""
+        """The chunks of a source from ``start_row`` on, each compared with the first pass."""
         end = start_row
         for chunk in source.chunks(start_row):
             end = chunk.start + chunk.n_rows
@@ -72,7 +72,7 @@ class PassRecord:
         self._end = end
 
     def compare(self, part: int, found: Checksum, where: str) -> None:
-        """Keep the checksum of a part that is new; refuse one that differs from what is known."""
+        """Record the checksum of a new part; raise an error if it differs from an earlier one."""
         known = self._parts.setdefault(part, found)
         changed = [name for name in Checksum._fields if getattr(known, name) != getattr(found, name)]
         if changed:
@@ -80,6 +80,6 @@ class PassRecord:
 
 
 _ADVICE = (
-    "a fit reads its rows several times, and every pass must give the same ones in the same order. Leave files alone "
-    "while a model is fitted; give random steps a fixed seed, or write their result to a file (Dask: persist it) first."
+    "a fit reads its rows several times, and every pass must yield the same rows in the same order. Do not change "
+    "files during a fit; use a fixed seed for random steps, or write their result to a file (Dask: persist it) first."
 )

@@ -1,7 +1,7 @@
-"""Real sets by name: from a folder of ``NAME.npz`` files, or from OpenML.
+"""Real datasets by name, from a folder of ``NAME.npz`` files or from OpenML.
 
-A file holds ``X`` and ``y`` and, where known, ``feature_names``, ``is_train`` (the official split) and
-``is_categorical`` (one flag a column; a category is stored as its number). It is read without pickle.
+A file holds ``X`` and ``y`` and, if known, ``feature_names``, ``is_train`` (the official split) and
+``is_categorical`` (one flag per column; categories are stored as numbers). It is read without pickle.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-#: The folder to read from when none is given.
+#: The environment variable with the default folder.
 DATA_VARIABLE = "KPROBA_DATA"
-#: OpenML's number for each set that it has in the same form; a number names one version for good.
+#: OpenML's number for each dataset that it has in the same form; a number permanently identifies one version.
 OPENML = {
     "breast_cancer_original": 15,
     "glass": 41,
@@ -31,13 +31,13 @@ OPENML = {
     "usps": 41082,
     "vehicle": 54,
 }
-_ADVICE = f"Name a folder that has the file by data_dir, --data-dir or the variable {DATA_VARIABLE}."
+_ADVICE = f"Set data_dir, --data-dir or the environment variable {DATA_VARIABLE} to a folder that has the file."
 _FIELDS = ("X", "y", "feature_names", "is_train", "is_categorical")
 
 
 @dataclass(frozen=True)
 class RealSet:
-    """Inputs ``X`` (n, d), labels ``y``; what the file does not say is None. ``extra`` has other arrays."""
+    """Inputs ``X`` (n, d) and labels ``y``; what is not in the file is None. ``extra`` has all other arrays."""
 
     name: str
     X: np.ndarray
@@ -49,10 +49,10 @@ class RealSet:
 
 
 def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> RealSet:
-    """The set called ``name``.
+    """Load the dataset called ``name``.
 
-    It is read from ``data_dir``; without one from the folder in the environment variable ``KPROBA_DATA``;
-    without that from OpenML, which needs a network.
+    It is read from ``data_dir``, by default the folder in the environment variable ``KPROBA_DATA``; if neither is set,
+    it is downloaded from OpenML.
 
     >>> import numpy as np, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,12 +68,12 @@ def _from_folder(name: str, folder: Path) -> RealSet:
     path = folder / f"{name}.npz"
     if not path.is_file():
         there = ", ".join(sorted(p.stem for p in folder.glob("*.npz"))) if folder.is_dir() else ""
-        raise FileNotFoundError(f"There is no {name}.npz in {folder} (sets there: {there or 'none'}). {_ADVICE}")
+        raise FileNotFoundError(f"There is no {name}.npz in {folder} (datasets there: {there or 'none'}). {_ADVICE}")
     with np.load(path, allow_pickle=False) as arrays:
         found = {key: arrays[key] for key in arrays.files}
     missing = [key for key in ("X", "y") if key not in found]
     if missing:
-        raise ValueError(f"{path} has no array {' and no array '.join(missing)}; a set needs X and y.")
+        raise ValueError(f"{path} has no array {' and no array '.join(missing)}; a dataset needs X and y.")
     known = {key: found.pop(key) for key in _FIELDS if key in found}
     return RealSet(name, **known, extra=found)
 
@@ -81,12 +81,12 @@ def _from_folder(name: str, folder: Path) -> RealSet:
 def _from_openml(name: str) -> RealSet:
     if name not in OPENML:
         raise ValueError(
-            f"The set {name!r} is not known on OpenML; known there: {', '.join(sorted(OPENML))}. {_ADVICE}"
+            f"The dataset {name!r} is not known on OpenML; known are {', '.join(sorted(OPENML))}. {_ADVICE}"
         )
-    from sklearn.datasets import fetch_openml  # here, because only this branch needs a network
+    from sklearn.datasets import fetch_openml  # slow to import, and only needed here
 
     try:
         bunch = fetch_openml(data_id=OPENML[name], as_frame=False, parser="auto")
     except OSError as error:
-        raise OSError(f"The set {name!r} could not be fetched from OpenML ({error}). {_ADVICE}") from error
+        raise OSError(f"The dataset {name!r} could not be fetched from OpenML ({error}). {_ADVICE}") from error
     return RealSet(name, bunch.data, bunch.target, np.asarray(bunch.feature_names))

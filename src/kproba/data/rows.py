@@ -1,9 +1,9 @@
-"""Rows in memory: the simplest source, and the contract that every other source keeps.
+"""Rows in memory, with their labels and weights.
 
-A source offers its rows in batches; a batch carries inputs, dense targets and weights. Targets are
-one-hot columns for exclusive classes; for tags (multi-label) they are the 0/1 columns and a constant one,
-because a tag's rival is "not this tag" and the two sum to one. Tags may be missing (NaN) in some rows: then the tags
-that are missing in the same rows are a group, and every group has a constant of its own, one in the rows that have it.
+Rows are processed in batches with inputs, dense targets and weights. For exclusive classes the targets are one-hot
+columns. For tags (multi-label) they are the 0/1 columns and a constant 1, because the alternative to a tag is "not this
+tag" and the two sum to one. Tags may be missing (NaN) in some rows: tags missing in the same rows form a group, and
+each group has its own constant, which is 1 in the rows where the group is known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 class Batch(NamedTuple):
-    """A block of rows: ``X`` (m, d), ``targets`` (m, k), ``weight`` (m,), and where it lies in the source."""
+    """A block of rows: ``X`` (m, d), ``targets`` (m, k), ``weight`` (m,), and its position in the source."""
 
     X: np.ndarray
     targets: np.ndarray
@@ -35,11 +35,11 @@ class Batch(NamedTuple):
 class Rows:
     """Inputs ``X`` (n, d), labels and positive weights (n,).
 
-    ``labels`` is (n,) class numbers below ``n_classes``, or an (n, n_classes) matrix of tags: 0, 1, NaN for a missing
-    one. ``group`` (n_classes,), where tags are missing, numbers those that are missing in the same rows. ``number``
-    (n,) is the place of each row in what the user gave; ``keys`` (n,) are equal for rows that were given equal
-    and for no others, however their columns are scaled since. ``unit`` (n,) is the part of a row's weight that
-    leave-one-out leaves out. Of a sample whose weights are corrected, ``mass`` (n,) is what rows weigh among all.
+    ``labels`` is an (n,) array of class codes below ``n_classes``, or an (n, n_classes) matrix of tags: 0, 1, or NaN if
+    missing. If tags are missing, ``group`` (n_classes,) numbers the groups of tags that are missing in the same rows.
+    ``number`` (n,) is the index of each row in the user's input; ``keys`` (n,) are equal if and only if the input rows
+    are equal, even after scaling. ``unit`` (n,) is the part of a row's weight that leave-one-out removes. For a sample
+    with corrected weights, ``mass`` (n,) is the weight of each row among all rows.
     """
 
     X: np.ndarray
@@ -54,10 +54,10 @@ class Rows:
 
     @classmethod
     def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0) -> Rows:
-        """Rows as the user gave them, their weights multiplied by ``factor``.
+        """The user's rows, with their weights multiplied by ``factor``.
 
-        A weight counts copies of a row, and leave-one-out leaves out one copy: one unit of weight, or all of a
-        smaller one. A factor says how much each copy matters, so a copy goes with its factor.
+        A weight counts copies of a row, and leave-one-out removes one copy: one unit of weight, or all of a smaller
+        weight. A factor is the importance of each copy, so a copy is removed together with its factor.
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
         return cls(X, labels, weight * factor, n_classes, number, exact_keys(X), unit, group=_tag_groups(labels))
@@ -75,31 +75,31 @@ class Rows:
 
     @property
     def n_groups(self) -> int:
-        """Groups of tags that the same rows have: one unless tags are missing."""
+        """Number of groups of tags known in the same rows: 1 unless tags are missing."""
         return 1 if self.group is None else int(self.group.max()) + 1
 
     @cached_property
     def constant(self) -> np.ndarray:
-        """For each tag, which column of the targets is the constant that goes with it."""
+        """For each tag, the column of the targets with its constant."""
         return self.n_classes + (np.zeros(self.n_classes, dtype=int) if self.group is None else self.group)
 
     @cached_property
     def known(self) -> np.ndarray | None:
-        """Which tags of which rows there are (n, n_classes); None for all of them."""
+        """Which tags are known in which rows (n, n_classes); None if all are."""
         return None if self.group is None else ~np.isnan(self.labels)
 
     @property
     def filled_labels(self) -> np.ndarray:
-        """The matrix of tags, a missing one as if the row did not have it."""
+        """The matrix of tags, with 0 for missing ones."""
         return self.labels if self.known is None else np.where(self.known, self.labels, 0.0)
 
     @cached_property
     def tag_weight(self) -> np.ndarray:
-        """Total weight of the rows that count for each tag."""
+        """Total weight of the rows in which each tag is known."""
         return np.full(self.n_classes, self.total_weight) if self.known is None else self.weight @ self.known
 
     def mean_over_tags(self, values: np.ndarray) -> float:
-        """The weighted mean of values (n, n_classes) over all tags that there are."""
+        """The weighted mean of values (n, n_classes) over all known tags."""
         if self.known is None:
             return float(self.weight @ values.mean(axis=1, dtype=np.float64) / self.total_weight)
         sums = np.where(self.known, values, 0.0).sum(axis=1, dtype=np.float64)
@@ -111,7 +111,7 @@ class Rows:
         return replace(self, labels=labels, n_classes=len(tags), group=_tag_groups(labels))
 
     def of_group(self, number: int) -> tuple[np.ndarray, np.ndarray, Rows]:
-        """The tags of a group, the rows that have them, and these rows with these tags alone: nothing is missing."""
+        """The tags of a group, the rows in which they are known, and these rows with only these tags."""
         tags = np.arange(self.n_classes) if self.group is None else np.flatnonzero(self.group == number)
         where = np.flatnonzero(~np.isnan(self.labels[:, tags[0]]))
         return tags, where, self.take(where).with_tags(tags)
@@ -122,7 +122,7 @@ class Rows:
 
     @cached_property
     def prior(self) -> np.ndarray:
-        """Weighted share of each class, or of each tag among the rows that count for it."""
+        """Weighted frequency of each class, or of each tag among the rows in which it is known."""
         if self.is_multilabel:
             share = self.weight @ self.filled_labels
             return np.divide(share, self.tag_weight, out=np.full_like(share, 0.5), where=self.tag_weight > 0)
@@ -130,11 +130,11 @@ class Rows:
 
     @cached_property
     def n_distinct(self) -> int:
-        """How many different rows there are: the size that weights and repetitions do not change."""
+        """Number of distinct rows: a size that does not depend on weights or repetitions."""
         return len(distinct(self.keys)[0])
 
     def targets(self, rows=slice(None)) -> np.ndarray:
-        """Dense targets of some rows: one-hot classes, or the tags and a constant one for each group of them."""
+        """Dense targets of some rows: one-hot classes, or the tags and a constant 1 for each group of them."""
         labels = self.labels[rows]
         if self.is_multilabel:
             if self.group is None:
@@ -152,19 +152,19 @@ class Rows:
         return Rows(*parts, self.n_classes, *which, mass, self.group)
 
     def without(self, index: np.ndarray) -> Rows:
-        """All rows but those of ``index``; all of them if none would be left.
+        """All rows except those of ``index``; all of them if none would be left.
 
-        That happens where all rows are copies of one, whose shares of classes every model gives.
+        That happens if all rows are copies of one, for which every model predicts the class frequencies.
         """
         rest = np.setdiff1d(np.arange(len(self)), index)
         return self.take(rest) if len(rest) else self
 
     def merged(self, by_key: bool = False) -> tuple[Rows, np.ndarray]:
-        """Equal rows of equal label as one row of their summed weight, and the place of every row among these.
+        """Merge equal rows with equal labels, adding their weights; also returns each row's index in the result.
 
-        Rows of weight zero are left out; their place is −1. A sum over merged rows is the same to the last bit
-        whether a row was given three times or with weight three. They keep their order, or come in that of their
-        keys: then the order in which they were given changes no bit either.
+        Rows of weight zero are dropped; their index is −1. A sum over merged rows is the same to the last bit whether a
+        row occurs three times or has weight three. The rows keep their order, or are sorted by key: then their original
+        order does not change a bit either.
         """
         positive = np.flatnonzero(self.weight > 0)
         by_keys = np.argsort(self.keys)
@@ -180,7 +180,7 @@ class Rows:
         return replace(self.take(positive[first[order]]), weight=weight), place
 
     def _entry_numbers(self) -> np.ndarray:
-        """A number for every row, equal where inputs, label and unit are equal and nowhere else."""
+        """A number for each row, equal if and only if inputs, label and unit are equal."""
         labels = self.labels
         if self.is_multilabel:
             labels = distinct(exact_keys(np.nan_to_num(labels, nan=2.0)))[1]
@@ -195,7 +195,7 @@ class Rows:
         return replace(self, X=X)
 
     def batches(self, row_bytes: int, block_bytes: int = BATCH_BYTES) -> Iterator[Batch]:
-        """Blocks of rows such that ``row_bytes`` of features a row stay within the block size."""
+        """Blocks of rows such that ``row_bytes`` of features per row stay within ``block_bytes``."""
         for rows in row_slices(len(self), row_bytes, block_bytes):
             yield Batch(self.X[rows], self.targets(rows), self.weight[rows], rows)
 
@@ -205,15 +205,15 @@ class Rows:
 
 
 def _tag_groups(labels: np.ndarray) -> np.ndarray | None:
-    """A number for each tag, equal for those that are missing in the same rows; None where none is missing."""
+    """A group number for each tag, equal for tags missing in the same rows; None if no tag is missing."""
     if labels.ndim != 2 or labels.dtype.kind != "f" or not (missing := np.isnan(labels)).any():
         return None
     _, first, group = np.unique(np.packbits(missing, axis=0), axis=1, return_index=True, return_inverse=True)
-    return _inverse(np.argsort(first))[group.ravel()]  # in the order of the tags, whatever that of the rows
+    return _inverse(np.argsort(first))[group.ravel()]  # in the order of the tags, independent of that of the rows
 
 
 def _inverse(order: np.ndarray) -> np.ndarray:
-    """The permutation that undoes another."""
+    """The inverse of a permutation."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return place

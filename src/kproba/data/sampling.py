@@ -16,7 +16,7 @@ def with_copies(rows: Rows, sample: np.ndarray) -> np.ndarray:
 def sample_rows(rows: Rows, size: int, seed: int) -> np.ndarray:
     """One index for each of ``size`` distinct rows, spread over the classes.
 
-    The sample depends on the rows and the seed, not on their order nor on repetitions.
+    The sample depends on the rows and the seed, but not on their order or on repetitions.
     """
     first, number = distinct(rows.keys)
     if size >= len(first):
@@ -38,12 +38,12 @@ def smallest_keys(keys: np.ndarray, size: int, seed: int, values: np.ndarray) ->
 
 
 def class_quotas(counts: np.ndarray, size: int) -> np.ndarray:
-    """Shares of ``size`` in proportion to counts: one each first, the rest by largest remainder."""
+    """Split ``size`` in proportion to counts: first one each, then the rest by largest remainder."""
     present = counts > 0
     quotas = present.astype(int) if present.sum() <= size else np.zeros(len(counts), int)
     ideal = counts * (size / counts.sum())
     quotas = np.maximum(quotas, np.minimum(np.floor(ideal).astype(int), counts))
-    while quotas.sum() > size:  # the guaranteed ones took more than their share: take it from the largest
+    while quotas.sum() > size:  # the guaranteed rows exceed the total: reduce the largest quotas
         quotas[np.argmax(quotas)] -= 1
     short = size - quotas.sum()
     order = np.argsort(np.where(quotas < counts, quotas - ideal, np.inf), kind="stable")
@@ -52,5 +52,5 @@ def class_quotas(counts: np.ndarray, size: int) -> np.ndarray:
 
 
 def subsample(rows: Rows, size: int, seed: int) -> Rows:
-    """All copies of ``size`` distinct rows, spread over the classes; the rows themselves where there are no more."""
+    """All copies of ``size`` distinct rows, spread over the classes; all rows if there are no more than that."""
     return rows if rows.n_distinct <= size else rows.take(with_copies(rows, sample_rows(rows, size, seed)))

@@ -1,8 +1,8 @@
-"""Scaling of columns inside the estimator, so that one width fits them all.
+"""Scaling of columns inside the estimator, so that one width suits them all.
 
-``"standard"`` is 2010 Sec. 3. ``"robust"`` centres by the median, divides by the quartile range and squashes
-outliers smoothly; columns of two values become 0/1 and stay so, because scaling a rare category to unit
-variance throws its rows far away from everything.
+``"standard"`` is 2010 Sec. 3. ``"robust"`` subtracts the median, divides by the interquartile range and smoothly
+squashes outliers; columns with two values become 0/1, because scaling a rare category to unit variance would move its
+rows far away from all others.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .items import Sequences
 from .rows import Rows
 
 MODES = ("auto", "standard", "robust", None)
-#: Values this many quartile ranges away from the median are pulled in to half way.
+#: Values of this many interquartile ranges from the median are pulled in to 1/√2 of their distance.
 SQUASH_AT = 3.0
-#: Scaled values are held within this: their squares still add up, and no kernel tells such rows from farther ones.
+#: Scaled values are clipped to this: their squares do not overflow, and no kernel distinguishes rows farther away.
 FARTHEST = 1e100
-#: Quartiles are taken from at most this many distinct rows.
+#: Quartiles are computed from at most this many distinct rows.
 QUANTILE_ROWS = 50_000
 
 
@@ -38,7 +38,7 @@ class Scaling:
     relevance: np.ndarray
 
     def __call__(self, X):
-        """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only multiplied."""
+        """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only scaled, not shifted."""
         if sparse.issparse(X):
             return _divided(X, self.scale, self.relevance)
         if isinstance(X, Sequences):
@@ -50,8 +50,8 @@ class Scaling:
         return Z
 
     def _scale_tile(self, X, Z) -> None:
-        """Rows that fit the cache, so that several passes over them cost one."""
-        with np.errstate(over="ignore"):  # what overflows is farther than the farthest
+        """Scale rows that fit in the cache, so that several passes over them cost as much as one."""
+        with np.errstate(over="ignore"):  # overflows are clipped in the next line
             scaled = (X - self.center) / self.scale
         np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
         bend = np.where(self.squashed, scaled / SQUASH_AT, 0.0)
@@ -67,7 +67,7 @@ class Scaling:
         return xp.astype(scaled, X.dtype, copy=False)
 
     def inverse(self, Z):
-        """Rows in the user's units again, up to rounding."""
+        """Rows in the user's units, up to rounding."""
         if isinstance(Z, Sequences):
             return Z.with_frames(self.inverse(Z.frames))
         if sparse.issparse(Z):
@@ -84,7 +84,7 @@ class Scaling:
 
 
 def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
-    """The scaling of ``mode`` for these rows; None when nothing is to be scaled."""
+    """The scaling of ``mode`` for these rows; None if there is nothing to scale."""
     if mode not in MODES:
         raise ValueError(f"scaling={mode!r} is not known; use one of {', '.join(map(repr, MODES))}.")
     if mode is None:
@@ -111,15 +111,15 @@ def _plain(center, scale, squashed=None) -> Scaling:
 def _standard(rows: Rows) -> Scaling:
     share = rows.weight / rows.total_weight
     low, high = rows.X.min(axis=0), rows.X.max(axis=0)
-    # shares that sum to one but for rounding must not move the centre of a constant column
+    # shares sum to one only up to rounding, which must not move the centre of a constant column
     center = np.where(low == high, low, share @ rows.X)
-    size = np.maximum(high - center, center - low)  # divided out before squaring: no overflow at 1e200
+    size = np.maximum(high - center, center - low)  # divided out before squaring, so that 1e200 does not overflow
     safe = np.where(size > 0, size, 1.0)
     return _plain(center, safe * np.sqrt(share @ np.square((rows.X - center) / safe)))
 
 
 def _scale_only(rows: Rows) -> Scaling:
-    """Root mean squares of the columns: zeros must stay zeros."""
+    """Scale by the root mean square of each column, without a shift, so that zeros stay zeros."""
     share = rows.weight / rows.total_weight
     X = sparse.csr_array(rows.X, dtype=np.float64)
     size = abs(X).max(axis=0).toarray().ravel()  # divided out before squaring
@@ -129,7 +129,7 @@ def _scale_only(rows: Rows) -> Scaling:
 
 
 def _divided(X, scale: np.ndarray, factor: np.ndarray | float = 1.0) -> sparse.csr_array:
-    """A sparse matrix with its columns divided by ``scale``, whose inverses may be no numbers, times ``factor``."""
+    """A sparse matrix with columns divided by ``scale``, whose inverse may overflow, and multiplied by ``factor``."""
     X = sparse.csr_array(X, dtype=np.float64)
     with np.errstate(over="ignore"):
         values = np.clip(X.data / scale[X.indices], -FARTHEST, FARTHEST)
@@ -148,27 +148,27 @@ def _robust(rows: Rows) -> Scaling:
 
 
 def _weighted_quantiles(rows: Rows, levels) -> np.ndarray:
-    """The smallest values whose share of the weight reaches each level: repeating a row is weighting it."""
+    """The smallest values whose cumulative weight reaches each level; repeating a row is the same as weighting it."""
     X, weight = rows.X, rows.weight
     if len(rows) > QUANTILE_ROWS:
         first, number = distinct(rows.keys)
-        first = first[:QUANTILE_ROWS]  # in order of the key: a random sample that weights do not move
+        first = first[:QUANTILE_ROWS]  # sorted by key: a random sample that does not depend on weights
         X, weight = X[first], np.bincount(number, weight)[: len(first)]
     order = np.argsort(X, axis=0, kind="stable")
     reached = np.cumsum(weight[order], axis=0)
     total = reached[-1]
     columns = np.arange(X.shape[1])
-    slack = 1e-12 * total  # sums of weights and counts of repeated rows must fall on the same side
+    slack = 1e-12 * total  # sums of weights and counts of repeated rows must give the same result
     picks = [np.argmax(reached >= level * total - slack, axis=0) for level in levels]
     return np.array([X[order[pick, columns], columns] for pick in picks], dtype=np.float64)
 
 
 def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
-    """Column weights from the mean squared derivatives of a fitted model, the largest being one.
+    """Column weights from the mean squared derivatives of a fitted model; the largest is one.
 
-    The fourth root is half of what the derivatives ask for: two small steps, each checked by leave-one-out,
-    do better than a large one. With few rows a column the derivatives are noise, so they are drawn towards
-    their mean. The weights are rounded to eighths of an octave, so that rounding errors do not move them.
+    The fourth root is half of what the derivatives suggest: two small steps, each checked by leave-one-out, do better
+    than one large step. With few rows per column the derivatives are noisy, so they are shrunk towards their mean. The
+    weights are rounded to eighths of an octave, so that rounding errors do not change them.
     """
     d = len(sensitivity)
     mean = sensitivity.mean()

@@ -1,8 +1,8 @@
-"""Where rows live when they are more than memory holds: a source gives them chunk by chunk, as often as asked.
+"""Sources of rows that may not fit in memory: a source yields its rows chunk by chunk, as often as needed.
 
-A source promises that every pass gives the same rows in the same order, and that a chunk is a plain
-C-contiguous array of about ``chunk_bytes``. The edges of the chunks depend on the shape of the rows alone, so an
-array, a memory map and files of the same rows give the same sums to the last bit.
+Every pass over a source yields the same rows in the same order, and a chunk is a plain C-contiguous array of about
+``chunk_bytes``. Chunk boundaries depend only on the shape of the rows, so an array, a memory map and files with the
+same rows give the same sums to the last bit.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ..arrays import Device, is_tensor, to_numpy
 from ..threads import row_slices
 from .labels import LARGEST_WEIGHT, SMALLEST_WEIGHT, is_missing
 
-#: A chunk of inputs is about this large: reading it costs far more than asking for it.
+#: Approximate size of a chunk of inputs: large enough that the overhead per chunk does not matter.
 CHUNK_BYTES = 16 << 20
-#: Of few columns it has no more rows than this: progress and checkpoints go from chunk to chunk.
+#: Maximum number of rows of a chunk with few columns, since progress and checkpoints are updated once per chunk.
 CHUNK_ROWS = 100_000
 
 Item = TypeVar("Item")
 
 
 class Chunk(NamedTuple):
-    """Some consecutive rows: ``X`` (m, d), labels ``y`` (m,), ``weight`` (m,), and the number of the first one.
+    """Consecutive rows: ``X`` (m, d), labels ``y`` (m,), ``weight`` (m,), and the index of the first row.
 
-    Labels are as the user has them. ``y`` and ``weight`` are None where the source has none.
+    Labels are not encoded. ``y`` and ``weight`` are None if the source has none.
     """
 
     X: np.ndarray
@@ -44,11 +44,11 @@ class Chunk(NamedTuple):
 
 
 class CheckedInputs(np.ndarray):
-    """Finite inputs whose columns are in the model's order: nobody need look at them again."""
+    """Inputs known to be finite, with columns in the model's order: they need not be checked again."""
 
 
 class Source(ABC):
-    """Rows of ``n_features`` columns in chunks; ``n_rows`` is None where only a whole pass would tell."""
+    """Rows of ``n_features`` columns in chunks; ``n_rows`` is None if it takes a whole pass to count them."""
 
     name: str
     n_features: int
@@ -56,16 +56,16 @@ class Source(ABC):
     n_rows: int | None
     dtype: np.dtype
     chunk_bytes: int
-    #: whether the rows stay what they are from one pass to the next
+    #: whether the rows are in memory and cannot change between passes
     is_in_memory = False
 
     @abstractmethod
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
-        """The rows from ``start_row`` on; ``columns_only`` leaves labels and weights unread."""
+        """The rows from ``start_row`` on; ``columns_only`` skips labels and weights."""
 
     @property
     def chunk_rows(self) -> int:
-        """Rows of every chunk but the last."""
+        """Number of rows of each chunk except the last."""
         return max(1, min(CHUNK_ROWS, self.chunk_bytes // max(1, self.n_features * self.dtype.itemsize)))
 
     def __repr__(self) -> str:
@@ -73,18 +73,18 @@ class Source(ABC):
         return f"<{self.name}: {rows} of {self.n_features} columns>"
 
     def where(self, row: int) -> str:
-        """Words that let a user find a row, which is counted from 0."""
+        """A description of where to find a row, counted from 0."""
         return f"row {row} of {self.name}"
 
     def _check_start(self, start_row: int) -> None:
         if start_row < 0 or (self.n_rows is not None and start_row > self.n_rows):
-            raise ValueError(f"start_row={start_row} lies outside the {self.n_rows} rows of {self.name}.")
+            raise ValueError(f"start_row={start_row} is outside the {self.n_rows} rows of {self.name}.")
 
 
 class ArraySource(Source):
     """Rows of an array or a memory map, which is never copied as a whole.
 
-    float32 stays float32; every other type of number becomes float64, one chunk at a time.
+    float32 stays float32; all other numeric types become float64, one chunk at a time.
 
     >>> import numpy as np
     >>> source = ArraySource(np.arange(6).reshape(3, 2), y=["a", "b", "a"], chunk_bytes=32)
@@ -98,7 +98,7 @@ class ArraySource(Source):
         self._X = np.asarray(X)
         if self._X.ndim != 2 or self._X.dtype.kind not in "biuf":
             raise ValueError(
-                f"X must be a matrix of numbers, got {self._X.ndim} dimension(s) of type {self._X.dtype}; "
+                f"X must be a numeric matrix, got {self._X.ndim} dimension(s) of type {self._X.dtype}; "
                 "reshape or convert it first."
             )
         self.n_rows, self.n_features = self._X.shape
@@ -118,9 +118,9 @@ class ArraySource(Source):
             return None
         values = np.asarray(values)
         if values.ndim == 0 or len(values) != self.n_rows:
-            raise ValueError(f"X has {self.n_rows} rows but {name} has shape {values.shape}: one for every row.")
+            raise ValueError(f"X has {self.n_rows} rows but {name} has shape {values.shape}; pass one value per row.")
         if name == "weight" and (values.ndim > 1 or values.dtype.kind not in "biuf"):
-            raise ValueError(f"weight must hold one number for every row, got {values.dtype} of shape {values.shape}.")
+            raise ValueError(f"weight must contain one number per row, got {values.dtype} of shape {values.shape}.")
         return values
 
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
@@ -137,7 +137,7 @@ class ArraySource(Source):
 
 
 class TensorSource(Source):
-    """Rows of a tensor, which stay where they lie; labels and weights are NumPy arrays."""
+    """Rows of a tensor, which stay on their device; labels and weights are NumPy arrays."""
 
     feature_names, is_in_memory = None, True
 
@@ -158,7 +158,7 @@ class TensorSource(Source):
 
 
 def as_source(X, y=None, weight=None) -> Source | None:
-    """``X`` as a source if it is one or is a memory map; None for anything else, which is read as a whole."""
+    """``X`` as a source if it is a source or a memory map; None otherwise."""
     if isinstance(X, np.memmap):
         return ArraySource(X, y, weight)
     if not isinstance(X, Source):
@@ -166,14 +166,14 @@ def as_source(X, y=None, weight=None) -> Source | None:
     for name, values in (("y", y), ("sample_weight", weight)):
         if values is not None:
             raise ValueError(
-                f"{name} was given beside a source, which brings its own labels and weights; leave {name} out and "
-                "name the columns when the source is made: open_rows(..., target=..., weight=...)."
+                f"{name} cannot be passed together with a source, which has its own labels and weights; leave {name} "
+                "out and name the columns when you open the source: open_rows(..., target=..., weight=...)."
             )
     return X
 
 
 def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
-    """The same chunk, or a ValueError that names the place of a NaN, an infinity, a missing label or a bad weight."""
+    """The same chunk, or a ValueError that locates a NaN, an infinity, a missing label or an invalid weight."""
     where = source.where if isinstance(source, Source) else f"row {{}} of {source}".format
     if not all_finite(chunk.X):
         X = to_numpy(chunk.X)
@@ -191,15 +191,15 @@ def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
 
 
 def in_double(X):
-    """Rows in float64: kernel values of float32 rows make systems indefinite. Tensors stay as they are.
+    """Rows in float64, since kernel values of float32 rows make systems indefinite. Tensors are left unchanged.
 
-    float32 is what rows are stored and read in; the copy is made where a block of rows is about to be used.
+    Rows are stored and read in float32; call this just before a block of rows is used.
     """
     return X if is_tensor(X) else X.astype(np.float64, copy=False)
 
 
 def all_finite(X) -> bool:
-    """Whether every value is a finite number; a tensor is asked where it lies."""
+    """Whether all values are finite; a tensor is checked on its device."""
     if not is_tensor(X):
         return bool(np.isfinite(X).all())
     xp = Device.of(X).xp
@@ -219,10 +219,10 @@ def _check_labels(chunk: Chunk, where) -> None:
 
 
 def _missing_labels(y: np.ndarray) -> np.ndarray | None:
-    """Which labels are missing; None if their type has no missing ones or a look at the distinct ones finds none."""
+    """Which labels are missing; None if their type has no missing values or none of the distinct labels is missing."""
     if y.dtype.kind == "f":
         return ~np.isfinite(y)
-    # millions of labels are few distinct ones, and a set finds these ten times sooner than asking every label
+    # millions of labels have few distinct values, and finding these with a set is ten times faster than checking all
     if y.dtype.kind != "O" or not any(map(is_missing, set(y.ravel().tolist()))):
         return None
     return np.fromiter(map(is_missing, y.ravel()), dtype=bool, count=y.size)
@@ -235,14 +235,13 @@ def _check_weight(chunk: Chunk, where) -> None:
     if not sound.all():
         row = int(np.argmin(sound))
         raise ValueError(
-            f"the weight {chunk.weight[row]:g} in {where(chunk.start + row)} (counted from 0) is refused; "
-            f"every weight must be a finite number of at least 0, and if it is not 0 between {SMALLEST_WEIGHT:g} and "
-            f"{LARGEST_WEIGHT:g}."
+            f"the weight {chunk.weight[row]:g} in {where(chunk.start + row)} (counted from 0) is invalid; "
+            f"every weight must be 0 or a finite number between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}."
         )
 
 
 class _Produced(NamedTuple):
-    """What the reading thread hands over: an item, an error to raise, or the end."""
+    """What the reading thread passes on: an item, an error to raise, or the end."""
 
     item: object = None
     error: BaseException | None = None
@@ -250,11 +249,11 @@ class _Produced(NamedTuple):
 
 
 def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
-    """The items in their order, made by one background thread that runs up to ``depth`` of them ahead.
+    """The items in order, produced by a background thread that runs up to ``depth`` items ahead.
 
-    Reading and parsing release the interpreter lock, so they overlap with the consumer's arithmetic. An exception
-    of the iterator is raised here. When the consumer stops early, the thread ends after the item it is at, and
-    closes the iterator.
+    Reading and parsing release the interpreter lock, so they overlap with the consumer's computations. Exceptions of
+    the iterator are raised here. If the consumer stops early, the thread ends after its current item and closes the
+    iterator.
     """
     if depth < 1:
         raise ValueError(f"depth={depth!r} must be at least 1.")
@@ -264,7 +263,7 @@ def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
 def _run_ahead(items: Iterable[Item], depth: int) -> Iterator[Item]:
     ready: SimpleQueue[_Produced] = SimpleQueue()
     slots, stop = threading.Semaphore(depth), threading.Event()
-    # a daemon, because an abandoned generator must not keep the interpreter from ending
+    # a daemon, because an abandoned generator must not keep the interpreter from exiting
     thread = threading.Thread(target=_produce, args=(items, ready, slots, stop), name="kproba-ahead", daemon=True)
     thread.start()
     try:
@@ -276,15 +275,15 @@ def _run_ahead(items: Iterable[Item], depth: int) -> Iterator[Item]:
             if produced.is_last:
                 return
             yield produced.item  # type: ignore[misc]
-            del produced  # else the consumer's last chunk would stay in memory while this waits for the next
+            del produced  # otherwise the last chunk would stay in memory while we wait for the next
     finally:
         stop.set()
-        slots.release()  # the thread may be waiting for a free place
+        slots.release()  # the thread may be waiting for a free slot
         thread.join()
 
 
 def _produce(items: Iterable, ready: SimpleQueue[_Produced], slots: threading.Semaphore, stop: threading.Event) -> None:
-    """Put items in the queue, each once there is a free place for it, until they end or the consumer stops."""
+    """Put items in the queue as slots become free, until there are no more or the consumer stops."""
     last = _Produced(is_last=True)
     try:
         iterator = iter(items)
@@ -295,13 +294,13 @@ def _produce(items: Iterable, ready: SimpleQueue[_Produced], slots: threading.Se
             pass
         finally:
             getattr(iterator, "close", lambda: None)()
-    except BaseException as error:  # whatever it is, the consumer waits for it
+    except BaseException as error:  # raised in the consumer, which is waiting
         last = _Produced(error=error)
     ready.put(last)
 
 
 def inputs(source: Source, names=None) -> Iterator[np.ndarray]:
-    """The inputs alone, chunk by chunk; columns in the order of ``names`` where both know theirs."""
+    """The inputs without labels, chunk by chunk; columns in the order of ``names`` if both have names."""
     order = None
     if names is not None and source.feature_names is not None and list(names) != source.feature_names:
         missing = [name for name in names if name not in source.feature_names]

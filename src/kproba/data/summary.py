@@ -17,23 +17,23 @@ from .rows import Rows
 from .sources import Chunk, in_double
 from .sweep import Statistic
 
-#: Rows of the sample, and the bytes that their inputs may take; rows of a class that are kept whatever their share.
+#: Maximum rows of the sample, maximum bytes of their inputs, and rows kept of every class, however rare.
 SAMPLE_ROWS, SAMPLE_BYTES, CLASS_ROWS = 50_000, 256 << 20, 200
-#: So many labels are looked for one by one.
+#: Up to this many labels are compared one by one.
 FEW_LABELS = 4
 
 
 def sample_size(n_features: int) -> int:
-    """Distinct rows of the sample: as many as its bytes allow, within sense."""
+    """Number of distinct rows of the sample: as many as its bytes allow, from 2,000 to 50,000."""
     return int(np.clip(SAMPLE_BYTES // (8 * n_features), 2_000, SAMPLE_ROWS))
 
 
 @dataclass
 class Summary:
-    """The number of rows, the weight of every label, all rows while they are few, and a sample of distinct ones.
+    """The number of rows, the weight of each label, all rows while they are few, and a sample of distinct rows.
 
-    The sample has the ``size`` distinct rows of smallest keyed hash, and those of every class up to a number: it
-    depends on the rows and the seed, not on their order nor on how often one is repeated.
+    The sample has the ``size`` distinct rows with the smallest keyed hash, and a minimum number from each class. It
+    depends on the rows and the seed, but not on their order or on how often a row is repeated.
     """
 
     size: int
@@ -44,13 +44,11 @@ class Summary:
     sample: _Sample | None = None
 
     def add(self, chunk: Chunk, device: Device | None = None) -> Summary:
-        """Take in a chunk that was checked; on a device its keys are computed there."""
+        """Add a checked chunk; its keys are computed on the device, if given."""
         weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
         y = np.asarray(chunk.y)
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
-            raise ValueError(
-                "Unknown label type: y holds numbers with fractions (continuous); a classifier needs classes."
-            )
+            raise ValueError("Unknown label type: y has fractional numbers (continuous); a classifier needs classes.")
         for label, total in _label_weights(y, weight, list(self.label_weight)).items():
             self.label_weight[label] = self.label_weight.get(label, 0.0) + total
         threshold = None if self.sample is None else self.sample.threshold
@@ -72,7 +70,7 @@ class Summary:
         return total
 
     def _count(self, n_rows: int, chunks: list[Chunk]) -> None:
-        """Keep all rows, in their order, as long as they are no more than a sample."""
+        """Count rows, and keep all of them in order while they are no more than the sample."""
         self.n_rows += n_rows
         self.chunks = [*self.chunks, *chunks] if self.n_rows <= self.size else []
 
@@ -81,42 +79,42 @@ class Summary:
         return len(self.chunks) > 0
 
     def everything(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """X, y and weights of all rows in their order, where they are few."""
+        """X, y and weights of all rows in order, if they are few."""
         X, y = (np.concatenate([np.asarray(to_numpy(chunk[k])) for chunk in self.chunks]) for k in (0, 1))
         if all(chunk.weight is None for chunk in self.chunks):
             return X, y, None
         return X, y, np.concatenate([chunk.weight for chunk in self.chunks if chunk.weight is not None])
 
     def classes(self, named=None) -> np.ndarray:
-        """The labels in order; ``named`` are those that the user announced."""
+        """The sorted labels; ``named`` are classes that the user passed in addition."""
         labels = np.array(sorted(label for label, weight in self.label_weight.items() if weight > 0))
         if not len(labels):
-            raise ValueError("the weight of every row is zero; at least one must be positive.")
+            raise ValueError("the weight of every row is zero; at least one weight must be positive.")
         if named is not None:
             labels = np.union1d(labels, np.asarray(named))
         if len(labels) < 2:
-            raise ValueError(f"y has one class only ({labels.tolist()[0]!r}); a classifier needs at least 2 classes.")
+            raise ValueError(f"y has only one class ({labels.tolist()[0]!r}); a classifier needs at least 2 classes.")
         return labels
 
     def rows(self, classes: np.ndarray, class_weight) -> tuple[Rows, np.ndarray]:
-        """The sample as rows whose classes have the shares of all rows, and the factor of each class's weight."""
+        """The sample as rows with the class frequencies of all rows, and the weight factor of each class."""
         assert self.sample is not None
         part = self.sample.reduced(self.size)
         codes, totals = encode(part.y, classes), np.array([self.label_weight.get(k, 0.0) for k in classes.tolist()])
-        # one row of every class, of its whole weight, has the factors that all rows would have
+        # one row per class with the total weight of the class gives the same factors as all rows
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
         rows = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes]).merged()[0]
-        # what leave-one-out and folds leave out stays what it is; only what a row counts for is corrected
+        # only the weights are corrected, not the unit that leave-one-out and folds remove
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
 
 
 @dataclass
 class _Sample:
-    """Rows with the rank of their hash, in no order; copies of a row may stand several times until it is reduced.
+    """Unordered rows with the rank of their hash; may contain copies of a row until it is reduced.
 
-    No row that ranks behind ``threshold`` is needed, except by its class.
+    Rows that rank behind ``threshold`` are only needed for their class.
     """
 
     X: np.ndarray
@@ -127,7 +125,7 @@ class _Sample:
 
     @classmethod
     def of(cls, X, keys, y, weight, seed: int, size: int, threshold) -> _Sample:
-        """Rows of positive weight; once there is a threshold, those behind it only as far as their class needs them."""
+        """Rows of positive weight; once there is a threshold, rows behind it only if their class needs them."""
         rank, kept = ranking(keys, seed), weight > 0
         threshold = _first_threshold(rank[kept], size) if threshold is None else threshold
         if threshold is not None:
@@ -146,12 +144,12 @@ class _Sample:
         )
 
     def reduced(self, size: int) -> _Sample:
-        """Copies of a row as one of their summed weight; the first distinct rows of all, and of each class."""
+        """Merge copies of a row, adding their weights, and keep the first distinct rows of all and of each class."""
         codes = np.unique(self.y, return_inverse=True)[1].ravel()
         order = np.lexsort([codes, self.rank])
         rank, codes = self.rank[order], codes[order]
-        # rows that share a hash are one row only if their values are equal; copies that are parted by another row of
-        # the same hash stay apart until the rows are merged for good
+        # rows that share a hash are merged only if their values are equal; copies separated by another row with the
+        # same hash stay separate until Rows.merged
         same_rank = np.append(False, (np.diff(rank) == 0) & (np.diff(codes) == 0))[: len(rank)]
         tied = np.flatnonzero(same_rank)
         same_rank[tied] = equal_rows(self.X, order[tied - 1], self.X, order[tied])
@@ -159,14 +157,14 @@ class _Sample:
         first, group = order[is_new], np.cumsum(is_new) - 1
         weight = np.bincount(group, self.weight[order])
         rank, y = self.rank[first], self.y[first]
-        distinct = rank[np.append(True, np.diff(rank) > 0)[: len(rank)]]  # they are in order already
+        distinct = rank[np.append(True, np.diff(rank) > 0)[: len(rank)]]  # already sorted
         threshold = distinct[size - 1] if len(distinct) > size else self.threshold
         kept = _first_of_each(y, rank, CLASS_ROWS) | (True if threshold is None else rank <= threshold)
         return _Sample(self.X[first[kept]], y[kept], weight[kept], rank[kept], threshold)
 
 
 def _label_weights(y: np.ndarray, weight: np.ndarray, known: list) -> dict[Any, float]:
-    """The weight of every label; to compare with two that are known takes less time than to sort."""
+    """The weight of each label; comparing with a few known labels is faster than sorting."""
     if 0 < len(known) <= FEW_LABELS and y.dtype.kind in "iub":
         found = {label: y == label for label in known}
         if np.logical_or.reduce(list(found.values())).all():
@@ -176,7 +174,7 @@ def _label_weights(y: np.ndarray, weight: np.ndarray, known: list) -> dict[Any, 
 
 
 def _first_threshold(rank: np.ndarray, size: int) -> np.uint64 | None:
-    """A rank that has ``size`` distinct rows before it, where there are many more: the rest need no look."""
+    """A rank with at least ``size`` distinct rows before it, to skip the rest; None if there are not many more rows."""
     if len(rank) <= 4 * size:
         return None
     first = np.partition(rank, 2 * size)[: 2 * size]
@@ -184,7 +182,7 @@ def _first_threshold(rank: np.ndarray, size: int) -> np.uint64 | None:
 
 
 def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
-    """Which rows are among the ``size`` of their label that rank first."""
+    """Which rows are among the first ``size`` of their label by rank."""
     kept = np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
         own = np.flatnonzero(y == label)
@@ -194,7 +192,7 @@ def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SummaryOf(Statistic):
-    """The statistic that a sweep sums up: see :func:`kproba.data.sweep.sweep_source`."""
+    """The summary as a statistic for :func:`kproba.data.sweep.sweep_source`."""
 
     size: int
     seed: int
@@ -205,5 +203,5 @@ class SummaryOf(Statistic):
 
     def add(self, total: Summary, chunk: Chunk) -> Summary:
         if chunk.y is None:
-            raise ValueError("the rows have no labels; name their column by open_rows(..., target=...), or give y.")
+            raise ValueError("the rows have no labels; use open_rows(..., target=...) to name their column, or pass y.")
         return total.add(chunk, self.device)

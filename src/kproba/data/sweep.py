@@ -10,14 +10,14 @@ from .sources import ahead, check_chunk
 
 
 class Statistic:
-    """What a pass over a source sums up: ``add(zero(), chunk)`` of every chunk, in place, and ``+`` of such totals.
+    """A statistic that a pass over a source sums: ``add(total, chunk)`` adds a chunk in place, and totals have ``+``.
 
-    A total is a dataclass of arrays and numbers. Where it is kept elsewhere while it grows, ``finish`` brings it here
-    and ``resume`` takes it back. ``identity`` holds everything that the sum depends on beside the rows.
+    A total is a dataclass of arrays and numbers. If it is kept on a device while it grows, ``finish`` transfers it to
+    NumPy and ``resume`` transfers it back. ``identity`` contains everything that the sum depends on besides the rows.
     """
 
     identity: Any
-    #: where rows are wanted, if not here
+    #: the device on which rows are needed; None for NumPy
     device: Any = None
 
     def zero(self) -> Any:
@@ -33,7 +33,7 @@ class Statistic:
         return total
 
     def on_one_thread(self) -> Statistic:
-        """The same for a place where every thread has a part of the rows to itself."""
+        """The same statistic for workers in which every thread has its own part of the rows."""
         return self
 
 
@@ -48,11 +48,11 @@ def sweep_source(
     checked=False,
     record=None,
 ):
-    """One pass over a source: the sum of the statistic over its rows, from ``start_row`` on beside ``total``.
+    """One pass over a source: the sum of the statistic over its rows from ``start_row`` on, added to ``total``.
 
-    A source that lies elsewhere reduces itself there. Reading, and sending to a device, run ahead of computing;
-    ``after_chunk(total, row)`` is told what has been summed before which row. Rows are checked, unless they were
-    (``checked``) and cannot have changed since. A ``record`` refuses rows that differ from those of an earlier pass.
+    A distributed source reduces itself. Reading and transfers to a device run ahead of the computation.
+    ``after_chunk(total, row)`` is called with the total over all rows before ``row``. Rows are checked unless they have
+    been (``checked``) and cannot have changed since. A ``record`` raises an error if rows differ from an earlier pass.
     """
     if hasattr(source, "reduce"):
         return source.reduce(statistic)
@@ -60,7 +60,7 @@ def sweep_source(
     read = source.chunks(start_row) if record is None else record.chunks(source, start_row)
     with closing(cast(Generator, ahead(_sent(read, statistic.device)))) as chunks:
         for chunk in chunks:
-            # to ask a device means to wait for it
+            # checking rows on a device would wait for it
             chunk = chunk if checked and source.is_in_memory else check_chunk(chunk, source)
             total = statistic.add(total, chunk)
             if progress is not None:
@@ -71,7 +71,7 @@ def sweep_source(
 
 
 def _sent(chunks: Iterable[Any], device) -> Iterator[Any]:
-    """The chunks, with their inputs on the device."""
+    """The chunks with their inputs transferred to the device."""
     for chunk in chunks:
         yield chunk if device is None else chunk._replace(X=device.put_ahead(chunk.X))
 
@@ -79,8 +79,8 @@ def _sent(chunks: Iterable[Any], device) -> Iterator[Any]:
 def sweep(batches: Iterable[Any], total: Any, add: Callable[[Any, Any], Any]) -> Any:
     """One pass over the rows: ``total = add(total, batch)`` for every batch.
 
-    ``total`` starts as the neutral element of its ``+`` (as :meth:`~kproba.basis.moments.Moments.zeros`), so that
-    the totals of parts of the rows, swept wherever they lie, add up to the total of all.
+    ``total`` starts as the neutral element of its ``+`` (such as :meth:`~kproba.basis.moments.Moments.zeros`), so that
+    the totals of parts of the rows add up to the total over all rows.
     """
     for batch in batches:
         total = add(total, batch)

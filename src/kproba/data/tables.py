@@ -1,7 +1,7 @@
-"""Tables of numbers, categories, dates and text that may be larger than memory: some rows at a time as pandas frames,
-and as rows of numbers by a fitted transformer.
+"""Tables of numbers, categories, dates and text that may be larger than memory, read as pandas frames of some rows at a
+time, or as numeric rows through a fitted transformer.
 
-What a column holds is settled by all of its rows: one that begins with numbers and goes on with words is text.
+The type of a column depends on all of its rows: one that starts with numbers and continues with strings is text.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from ..progress import RowProgress
 from .files import SEPARATORS, Paths, batches_of, columns_of, resolve
 from .sources import CHUNK_BYTES, Chunk, Source
 
-#: Rows of a frame, and cells where it has many columns: skrub takes hardly longer for 10,000 rows than for 2,000.
+#: Maximum rows and cells of a frame: skrub hardly takes longer for 10,000 rows than for 2,000.
 FRAME_ROWS, FRAME_CELLS = 50_000, 1_500_000
-#: Rows that a transformer is fitted on, and cells where there are many columns.
+#: Maximum rows and cells to fit a transformer on.
 SAMPLE_ROWS, SAMPLE_CELLS = 50_000, 5_000_000
-#: No table is so wide that fewer rows are worth a call.
+#: Minimum number of rows of a frame or sample, however wide the table is.
 FEWEST_ROWS = 1_000
 EXCEL = "excel"
-#: What a column is: whole numbers without gaps, numbers, truth values without gaps, truth values, words.
-WHOLE, NUMBER, TRUTH, TRUTH_OR_GAP, TEXT = "int64", "float64", "bool", "boolean", "str"
-#: How text files are read: what pandas takes for missing is, and "?", with spaces before it or not.
+#: Column types: integers without missing values, numbers, booleans without and with missing values, and strings.
+INTEGER, NUMBER, BOOLEAN, NULLABLE_BOOLEAN, TEXT = "int64", "float64", "bool", "boolean", "str"
+#: Options for text files: "?", with or without spaces before it, is missing, in addition to pandas' defaults.
 TEXT_FILES: dict[str, Any] = {"na_values": ["?"], "skipinitialspace": True}
-#: A column without a single value, which goes with all others but leaves gaps in them.
+#: A column without any value, which is compatible with all types but makes them nullable.
 EMPTY = "empty"
 
 
 def open_table(paths: Paths, format: str | None = None, frame_rows: int | None = None) -> Table:
-    """The table in a CSV, TSV, Parquet, Arrow or Excel file, or in several of a kind.
+    """Open the table in a CSV, TSV, Parquet, Arrow or Excel file, or in several files of the same format.
 
     Parameters
     ----------
     paths : a path, a glob such as ``"train/*.parquet"``, a directory, or a list of these
-    format : "csv", "tsv", "parquet", "arrow" or "excel"; by default judged by the suffix
-    frame_rows : rows that are read at a time; by default as many as take some 100 MB
+    format : "csv", "tsv", "parquet", "arrow" or "excel"; by default inferred from the suffix
+    frame_rows : number of rows to read at a time; by default as many as take about 100 MB
     """
     files, format = ([os.fspath(paths)], EXCEL) if format == EXCEL else resolve(paths, format)  # type: ignore[arg-type]
     names = [_columns(file, format) for file in files]
     for file, found in zip(files, names):
-        lacking = [name for name in names[0] if name not in found]
-        if lacking:
-            raise ValueError(f"{file} lacks the column {lacking[0]!r} of {files[0]}; all files need the same columns.")
+        missing = [name for name in names[0] if name not in found]
+        if missing:
+            raise ValueError(f"{file} lacks the column {missing[0]!r} of {files[0]}; all files need the same columns.")
     return Table(tuple(files), format, names[0], frame_rows or _bounded(FRAME_ROWS, FRAME_CELLS, len(names[0])))
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of files; ``types`` are those that have been settled, ``is_read`` says whether all lines were checked.
+    """Columns of files; ``types`` are the known column types, ``is_read`` is True once all lines have been checked.
 
-    ``holds`` lives as long as the files have to.
+    ``holds`` keeps temporary files alive while the table is in use.
     """
 
     files: tuple[str, ...]
@@ -76,7 +76,7 @@ class Table:
         return self.files[0] if len(self.files) == 1 else f"{len(self.files)} files from {self.files[0]}"
 
     def frames(self, columns: Sequence[str] | None = None, verbose: int = 0, title: str = "reading") -> Iterator:
-        """Some rows after the other, of all columns or of these; a pass may be made as often as wanted."""
+        """All rows, some at a time, with all or the given columns; can be called repeatedly."""
         wanted = self.columns if columns is None else list(columns)
         with RowProgress(verbose, None, title) as progress:
             for file in self.files:
@@ -85,14 +85,14 @@ class Table:
                     yield frame
 
     def whole(self):
-        """All rows as one frame, of the types that :meth:`settled` finds."""
+        """All rows as one frame, with the types that :meth:`settled` finds."""
         if self.format in SEPARATORS and len(self.files) == 1 and not self.types:
             (frame,) = self._frames_of(self.files[0], self.columns, sys.maxsize)  # the parser sees all rows at once
             return frame
         return _pandas().concat(list(self.settled().frames()), ignore_index=True)
 
     def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
-        """The same table after a look at all rows, with the one type that every column, or each of these, has."""
+        """The same table after a pass over all rows, with the type of every column, or of the given ones."""
         found: dict[str, str] = {}
         for frame in self.frames(columns, verbose, "columns"):
             for name in frame.columns:
@@ -102,7 +102,7 @@ class Table:
         return replace(self, types={**self.types, **known}, is_read=self.is_read or len(found) > 1)
 
     def typed(self, types: dict[str, str]) -> Table:
-        """The same with types for some columns: "str" reads 01 as it stands."""
+        """The same with types for some columns: with "str", 01 is read as "01"."""
         return replace(self, types={**self.types, **types})
 
     def _frames_of(self, file: str, columns: list[str], rows: int) -> Iterator:
@@ -113,32 +113,32 @@ class Table:
 
 
 class Labelled(NamedTuple):
-    """Rows of a frame that have a label, and their labels."""
+    """Rows of a frame that have a label, with their labels."""
 
     frame: Any
     y: np.ndarray
 
 
 def labelled(frame, target: str) -> Labelled:
-    """The rows that have a label: numbers and truth values as they are, all else as text."""
+    """The rows that have a label; labels other than numbers and booleans are converted to strings."""
     known = frame[frame[target].notna().to_numpy()]
     labels = known[target].infer_objects()
-    if str(labels.dtype) == TRUTH_OR_GAP:
+    if str(labels.dtype) == NULLABLE_BOOLEAN:
         labels = labels.astype(bool)
     if labels.dtype == np.float64 and (labels % 1 == 0).all():
-        labels = labels.astype(np.int64)  # a gap made fractions of whole numbers
+        labels = labels.astype(np.int64)  # a missing value had turned integers into floats
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iufb":
         return Labelled(known.drop(columns=target), labels.to_numpy())
     codes, distinct = _pandas().factorize(labels)
-    words = np.array([str(label).strip() for label in distinct], dtype=object)  # one string a label and not one a row
-    return Labelled(known.drop(columns=target), words[codes])
+    strings = np.array([str(label).strip() for label in distinct], dtype=object)  # one string per label, not per row
+    return Labelled(known.drop(columns=target), strings[codes])
 
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Those rows of a table that have a label in ``target``, with some of its columns.
+    """The rows of a table that have a label in ``target``, with some of its columns.
 
-    ``n_rows`` have one and ``n_missing`` have none; ``counts`` are the rows of each label.
+    ``n_rows`` rows have a label and ``n_missing`` have none; ``counts`` is the number of rows of each label.
     """
 
     table: Table
@@ -167,7 +167,7 @@ class LabelledTable:
         return self.n_rows, len(self.columns)
 
     def frames(self, *beside: str, title: str = "reading") -> Iterator[Labelled]:
-        """Some rows after the other; ``beside`` names further columns."""
+        """All rows, some at a time; ``beside`` names additional columns."""
         wanted = dict.fromkeys([*self.columns, *beside, self.target])
         for frame in self.table.frames(list(wanted), self.verbose, title):
             found = labelled(frame, self.target)
@@ -183,7 +183,7 @@ class LabelledTable:
         return _pandas().concat([frame for frame, _ in self.frames()], ignore_index=True)
 
     def take(self, numbers: np.ndarray):
-        """Some rows as a frame, in the order in which their numbers are given."""
+        """Some rows as a frame, in the order of ``numbers``."""
         order, start, found = np.argsort(numbers), 0, []
         places = np.asarray(numbers)[order]
         for frame, _ in self.frames(title="rows to show"):
@@ -195,16 +195,16 @@ class LabelledTable:
         return _pandas().concat(found, ignore_index=True).iloc[np.argsort(order)]
 
     def sample(self, seed: int, size: int | None = None):
-        """Rows drawn from all of the table, in its order: all of them if they are no more than ``size``."""
+        """A random sample of rows in table order; all rows if there are no more than ``size``."""
         size = size or _bounded(SAMPLE_ROWS, SAMPLE_CELLS, len(self.columns))
         drawn = np.random.default_rng(seed).choice(self.n_rows, min(size, self.n_rows), replace=False)
         return self.take(np.sort(drawn))
 
 
 class TableSource(Source):
-    """Rows of a table as a fitted transformer makes numbers of them.
+    """Rows of a table, converted to numbers by a fitted transformer.
 
-    ``watch(frame, labels, start)`` is told of every part of the rows that a pass reads, before it is transformed.
+    ``watch(frame, labels, start)`` is called with each part of the rows before it is transformed.
     """
 
     feature_names = None
@@ -228,7 +228,7 @@ class TableSource(Source):
                 yield self._chunk(frame.iloc[surplus:], y[surplus:], row + surplus, columns_only)
             row += len(y)
         if row != self.n_rows:
-            raise ValueError(f"{self.name} had {self.n_rows} rows and now has {row}; files must stay as they are.")
+            raise ValueError(f"{self.name} had {self.n_rows} rows and now has {row}; do not change files during a fit.")
 
     def _chunk(self, frame, y: np.ndarray, start: int, columns_only: bool) -> Chunk:
         X = self._numbers(frame[self._rows.columns])
@@ -241,7 +241,7 @@ class TableSource(Source):
         return np.ascontiguousarray(self._transformer.transform(frame))
 
     def where(self, row: int) -> str:
-        return f"row {row} of those of {self.name} that have {self._rows.target!r}"
+        return f"row {row} among the rows of {self.name} with a value in {self._rows.target!r}"
 
 
 def _bounded(rows: int, cells: int, n_columns: int) -> int:
@@ -249,35 +249,35 @@ def _bounded(rows: int, cells: int, n_columns: int) -> int:
 
 
 def _type_of(column) -> str:
-    """What the values of a part of a column are; what is neither number, truth value nor text goes by its own name."""
+    """The type of part of a column; for types other than numbers, booleans and text, the name of its dtype."""
     if column.isna().all():
         return EMPTY
     kind = column.dtype.kind
     if kind in "iuf":
         is_whole = kind != "f" and column.dtype != np.uint64 and not column.isna().any()
-        return WHOLE if is_whole else NUMBER
+        return INTEGER if is_whole else NUMBER
     if kind == "b":
-        return TRUTH_OR_GAP if column.isna().any() else TRUTH
+        return NULLABLE_BOOLEAN if column.isna().any() else BOOLEAN
     if column.dtype == object and _pandas().api.types.infer_dtype(column, skipna=True) == "boolean":
-        return TRUTH_OR_GAP
+        return NULLABLE_BOOLEAN
     return TEXT if kind == "O" else str(column.dtype)
 
 
 def _wider(one: str, other: str) -> str:
-    """The type that takes in both."""
+    """The narrowest type that covers both."""
     both = {one, other}
     if len(both) == 1:
         return one
-    if both <= {WHOLE, NUMBER, EMPTY}:
+    if both <= {INTEGER, NUMBER, EMPTY}:
         return NUMBER
-    if both <= {TRUTH, TRUTH_OR_GAP, EMPTY}:
-        return TRUTH_OR_GAP
+    if both <= {BOOLEAN, NULLABLE_BOOLEAN, EMPTY}:
+        return NULLABLE_BOOLEAN
     return next(iter(both - {EMPTY})) if EMPTY in both else TEXT
 
 
 def _separated(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
-    """Frames of a CSV or TSV file, at least of these columns."""
-    # usecols saves time, but then a line with too many cells goes unnoticed: let another pass see all of them
+    """Frames of a CSV or TSV file, with at least these columns."""
+    # usecols saves time, but hides lines with too many cells: use it only if another pass reads all columns
     needed = columns if is_read or len(columns) == 1 else None
     options = {
         "sep": _separator(file, format),
@@ -293,17 +293,17 @@ def _separated(file: str, format: str, columns: list[str], rows: int, types: dic
 
 
 def _next(reader):
-    """The next frame; fields beyond the last name are no index, and refused unless they are empty."""
+    """The next frame; raises an error for lines with more fields than the header, unless they are empty."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", _pandas().errors.ParserWarning)
         try:
             return next(reader, None)
         except _pandas().errors.ParserWarning as error:
-            raise ValueError("its lines have more fields than the first line has names") from error
+            raise ValueError("some lines have more fields than the first line has names") from error
 
 
 def _separator(file: str, format: str) -> str:
-    """What sets fields off: in a CSV file commas, or whatever else the first line has if it has none."""
+    """The field separator: in a CSV file a comma, or if the header has none, a semicolon, tab or bar."""
     names = _header(file, SEPARATORS[format])
     others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
     return others[0] if others else SEPARATORS[format]
@@ -313,8 +313,8 @@ def _header(file: str, separator: str) -> list[str]:
     return list(_pandas().read_csv(file, sep=separator, nrows=0, **TEXT_FILES).columns)
 
 
-def _names_as_they_stand(file: str, separator: str) -> list[str]:
-    """The first line without the numbers that pandas adds to a name that comes again."""
+def _raw_header(file: str, separator: str) -> list[str]:
+    """The names in the first line, without the suffixes that pandas adds to repeated names."""
     first = _pandas().read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [name for name in first.iloc[0].tolist() if name] if len(first) else []
 
@@ -334,7 +334,7 @@ def _excel(file: str, format: str, columns: list[str], rows: int, types: dict[st
 
 @lru_cache(maxsize=1)
 def _sheet(file: str, changed: float):
-    """An Excel file, which can only be read as a whole; once is slow enough."""
+    """An Excel file, which can only be read as a whole; cached because it is slow."""
     frame = _pandas().read_excel(file)
     frame.columns = frame.columns.map(str)
     return frame
@@ -344,7 +344,7 @@ _READERS = {"csv": _separated, "tsv": _separated, "parquet": _columnar, "arrow":
 
 
 def _frame(batch):
-    """An Arrow batch in pandas' plain types: dictionaries are what they stand for, a day is its first moment."""
+    """An Arrow batch in plain pandas types: dictionaries are decoded, and dates become timestamps at midnight."""
     pa = import_module("pyarrow")
     columns = []
     for column in batch.columns:
@@ -359,25 +359,25 @@ def _frame(batch):
 
 
 def _cast(frame, types: dict[str, str]):
-    """The columns in the types that were settled; a gap stays a gap."""
+    """Convert the columns to the given types; missing values stay missing."""
     wanted = {name: types[name] for name in frame.columns if name in types and types[name] != str(frame[name].dtype)}
-    words = [name for name, type_ in wanted.items() if type_ == TEXT]
+    texts = [name for name, type_ in wanted.items() if type_ == TEXT]
     others = {name: type_ for name, type_ in wanted.items() if type_ != TEXT}
-    return frame.astype(others).assign(**{name: frame[name].map(str, na_action="ignore") for name in words})
+    return frame.astype(others).assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
 
 
 def _columns(file: str, format: str) -> list[str]:
     with _reading(file, format):
         if format in SEPARATORS:
             found = _header(file, _separator(file, format))
-            _refuse_twice(file, _names_as_they_stand(file, _separator(file, format)))
+            _refuse_duplicates(file, _raw_header(file, _separator(file, format)))
             return found
         found = columns_of(file, format) if format != EXCEL else list(_sheet(file, os.path.getmtime(file)).columns)
-    _refuse_twice(file, found)
+    _refuse_duplicates(file, found)
     return found
 
 
-def _refuse_twice(file: str, names: list[str]) -> None:
+def _refuse_duplicates(file: str, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"{file}: there are two columns named {twice[0]!r}; rename one.")
@@ -385,7 +385,7 @@ def _refuse_twice(file: str, names: list[str]) -> None:
 
 @contextmanager
 def _reading(file: str, format: str) -> Iterator[None]:
-    """Errors of the readers as ValueErrors that name the file and what it should have been."""
+    """Convert errors of the readers to ValueErrors that name the file and its format."""
     try:
         yield
     except ImportError as error:
@@ -394,7 +394,7 @@ def _reading(file: str, format: str) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{file}: it is no UTF-8 text ({error.reason}); save it as UTF-8 (iconv -f cp1252 -t utf-8)."
+            f"{file}: it is not UTF-8 text ({error.reason}); save it as UTF-8 (iconv -f cp1252 -t utf-8)."
         ) from error
     except (ValueError, OSError, KeyError) as error:
         said = str(error).strip().splitlines()
@@ -405,4 +405,4 @@ def _pandas() -> Any:
     try:
         return import_module("pandas")
     except ImportError as error:
-        raise ImportError("Tables of mixed columns are read by pandas: pip install 'kproba[tables]'") from error
+        raise ImportError("reading tables with mixed columns needs pandas: pip install 'kproba[tables]'") from error

@@ -1,4 +1,4 @@
-"""The generated problems of the papers, each with its exact class posterior."""
+"""The synthetic problems of the papers, each with its exact class posterior."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mixture:
     variances: np.ndarray
 
     def log_density(self, X: ArrayLike) -> np.ndarray:
-        """log p(x) (n,). In logarithms a posterior stays exact where every density underflows."""
+        """log p(x) (n,). With logarithms a posterior stays exact when all densities underflow."""
         away = np.asarray(X, dtype=np.float64)[:, None, :] - self.means
         terms = -0.5 * (np.square(away) / self.variances + np.log(2.0 * np.pi * self.variances)).sum(axis=2)
         return logsumexp(terms + np.log(self.weights), axis=1)
@@ -62,7 +62,7 @@ class Toy:
 def three_classes_2010(n: int = 200, random_state: int | np.random.RandomState | None = None) -> Toy:
     """Three overlapping classes in the plane (2010 Sec. 3.1, Figs 4–6).
 
-    Priors are 1/4, 1/4 and 1/2; the third class has two parts. Labels are drawn from the priors.
+    The priors are 1/4, 1/4 and 1/2; the third class has two components. Labels are drawn from the priors.
 
     >>> toy = three_classes_2010(random_state=0)
     >>> toy.X.shape, toy.posterior([[0.0, 0.0]]).round(3)
@@ -99,7 +99,7 @@ def three_classes_textbook(n: int = 90, random_state: int | np.random.RandomStat
     ((90, 1), array([[0.5, 0.5, 0. ]]))
     """
     if n % 3:
-        raise ValueError(f"n={n}: the three classes have equally many rows, so n must be a multiple of 3.")
+        raise ValueError(f"n={n}: the three classes have the same number of rows, so n must be a multiple of 3.")
     conditionals = tuple(_mixture([[mean]]) for mean in np.linspace(-3.0, 3.0, 3))
     return _draw(conditionals, np.full(3, 1 / 3), [n // 3] * 3, check_random_state(random_state))
 
@@ -112,8 +112,8 @@ def mixtures_2001(
 ) -> Toy:
     """Classes that are mixtures of ten small Gaussians in the plane (2001 Sec. 4, Figs 2–4).
 
-    The ten means of a class are drawn around a point of its own, (1, 0), (0, 1) or (−1, −1); rows are drawn around
-    them with variance 1/5. Given ``means`` (n_classes, m, 2) are used instead.
+    The ten means of each class are drawn around its own point, (1, 0), (0, 1) or (−1, −1), and rows around the means
+    with variance 1/5. You can pass your own ``means`` (n_classes, m, 2) instead.
 
     >>> toy = mixtures_2001(n_per_class=50, n_classes=3, random_state=0)
     >>> toy.X.shape, toy.posterior(toy.X).shape
@@ -136,14 +136,14 @@ def clouds_2013(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> Toy:
-    """A stand-in for the eight attributes and two classes of 2013 Sec. 5.2, whose rows cannot be had.
+    """A substitute for the data of 2013 Sec. 5.2, with eight attributes and two classes, which is not available.
 
-    Each class is a mixture of ``n_clouds`` Gaussians around the same fixed points, whatever ``random_state``; the best
-    possible accuracy is near the paper's best, 73 %.
+    Each class is a mixture of ``n_clouds`` Gaussians around fixed points that do not depend on ``random_state``; the
+    best possible accuracy is close to the paper's best, 73 %.
 
     >>> toy = clouds_2013(1000, random_state=0)
-    >>> toy.X.shape, bool(0.25 < 1 - toy.posterior(toy.X).max(axis=1).mean() < 0.29)
-    ((1000, 8), True)
+    >>> toy.X.shape, float(toy.posterior(toy.X).max(axis=1).mean().round(2))
+    ((1000, 8), 0.73)
     """
     random, fixed = check_random_state(random_state), np.random.RandomState(2013)
     conditionals = tuple(_mixture(spread * fixed.standard_normal((n_clouds, d))) for _ in range(2))
@@ -153,7 +153,7 @@ def clouds_2013(
 
 
 def _mixture(means, variances=None) -> Mixture:
-    """Equally weighted Gaussians, of unit variance unless variances are given."""
+    """Equally weighted Gaussians, by default with unit variance."""
     means = np.array(means)
     variances = np.ones_like(means) if variances is None else np.array(variances)
     return Mixture(np.full(len(means), 1.0 / len(means)), means, variances)

@@ -1,4 +1,4 @@
-"""Tables written batch by batch to Parquet, CSV, TSV and Arrow files, and the probabilities of a model."""
+"""Writers of tables and of a model's probabilities, batch by batch, to Parquet, CSV, TSV and Arrow files."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 def write_probabilities(clf: Any, rows: Inputs, path: PathLike, *, verbose: int = 0) -> None:
-    """Write the probability of every class, and the predicted class, of every row to ``path``.
+    """Write the class probabilities and the predicted class of every row to ``path``.
 
     Parameters
     ----------
-    clf : a fitted classifier of kproba
-    rows : what :func:`kproba.open_rows` returns, or a memory map
+    clf : a fitted kproba classifier
+    rows : the result of :func:`kproba.open_rows`, or a memory map
     path : file that ends in ``.parquet``, ``.csv``, ``.csv.gz``, ``.tsv``, ``.arrow`` or ``.feather``
-        It is there when all rows are written, and not before.
+        It only appears once all rows are written.
     verbose : int, default=0
-        Show rows a second and the time left.
+        Show rows per second and the remaining time.
     """
     check_is_fitted(clf)
     source = as_source(rows)
     if source is None:
         raise TypeError(f"rows must come from kproba.open_rows or be a memory map, got {type(rows).__name__}.")
     if any(is_same_file(path, read) for read in getattr(source, "paths", ())):
-        raise ValueError(f"path={str(path)!r} is one of the files that rows are read from; name another one.")
+        raise ValueError(f"path={str(path)!r} is one of the files that rows are read from; use another one.")
     with (
         RowProgress(verbose, source.n_rows, "probabilities") as progress,
         ProbabilityWriter(path, clf.classes_) as writer,
@@ -47,9 +47,9 @@ def write_probabilities(clf: Any, rows: Inputs, path: PathLike, *, verbose: int 
 
 
 class TableWriter:
-    """Writes Arrow tables as they come to a .parquet, .csv, .tsv or .arrow file that appears only once it is complete.
+    """Writes Arrow tables one by one to a .parquet, .csv, .tsv or .arrow file that only appears once it is complete.
 
-    An exception inside the ``with`` block leaves whatever stood at ``path`` before.
+    An exception inside the ``with`` block leaves an existing file at ``path`` unchanged.
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -70,7 +70,7 @@ class TableWriter:
         self.close() if kind is None else self.discard()
 
     def write_table(self, table) -> None:
-        """Append the rows of an Arrow table; the first one settles the types of the columns."""
+        """Append the rows of an Arrow table; the first table determines the column types."""
         if self._writer is None:
             self._start(table.schema)
         self._writer.write_table(table.cast(self._schema))
@@ -79,7 +79,7 @@ class TableWriter:
         pa = pyarrow()
         compression = "gzip" if self.path.lower().endswith(".gz") else None
         self._file, self._schema = AtomicFile(self.path), schema
-        # a descriptor of its own, because a stream of pyarrow closes what it writes to
+        # a separate descriptor, because a pyarrow stream closes the file it writes to
         own = os.fdopen(os.dup(self._file.file.fileno()), "wb")
         self._sink = pa.output_stream(own, compression=compression)
         if self._kind == "parquet":
@@ -91,11 +91,11 @@ class TableWriter:
             self._writer = pyarrow("csv").CSVWriter(self._sink, schema, write_options=options)
 
     def _before_rows(self) -> None:
-        """Called where a file ends before it has any rows."""
+        """Called when a file is closed before it has any rows."""
         raise ValueError(f"{self.path}: there are no rows to write.")
 
     def close(self) -> None:
-        """Finish the file and put it in its place."""
+        """Finish the file and move it to its final path."""
         if self._is_closed:
             return
         try:
@@ -110,7 +110,7 @@ class TableWriter:
             self.discard()
 
     def discard(self) -> None:
-        """Give up what has been written; after ``close`` there is nothing to give up."""
+        """Discard everything written so far; does nothing after ``close``."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -122,32 +122,32 @@ class TableWriter:
 
 
 class ProbabilityWriter(TableWriter):
-    """Writes predictions as they come to a file that appears only once it is complete.
+    """Writes predictions chunk by chunk to a file that only appears once it is complete.
 
-    The columns are ``proba_<class>`` for every class, and ``prediction`` if the first ``write`` has one. Without a
-    single ``write`` the file has columns and no rows.
+    The columns are ``proba_<class>`` for each class, and ``prediction`` if the first ``write`` has one. Without any
+    ``write`` the file has columns but no rows.
 
     Examples
     --------
-    ``with ProbabilityWriter("out.parquet", model.classes_) as out:`` and in it, for every chunk of a source,
+    ``with ProbabilityWriter("out.parquet", model.classes_) as out:`` and inside, for each chunk of a source,
     ``out.write(model.predict_proba(chunk.X))``.
     """
 
     def __init__(self, path: str | os.PathLike, classes):
         self._columns = [f"proba_{label}" for label in classes]
         if len(set(self._columns)) < len(self._columns):
-            raise ValueError(f"classes has labels that are written the same: {listing(self._columns)}.")
+            raise ValueError(f"classes has labels with the same column name: {listing(self._columns)}.")
         super().__init__(path)
 
     def write(self, proba, prediction=None) -> None:
-        """Append rows: ``proba`` (m, n_classes) and, in all calls or in none, ``prediction`` (m,)."""
+        """Append rows: ``proba`` (m, n_classes) and ``prediction`` (m,), which must be in all calls or in none."""
         if self._is_closed:
-            raise ValueError(f"{self.path} is closed; make a new ProbabilityWriter.")
+            raise ValueError(f"{self.path} is closed; create a new ProbabilityWriter.")
         table = self._table(np.asarray(proba), prediction)
         if not table.num_rows:
-            return  # no rows tell no type of prediction
+            return  # without rows, the type of the predictions is unknown
         if self._schema is not None and table.schema.names != self._schema.names:
-            raise ValueError("prediction must be given in every write or in none.")
+            raise ValueError("prediction must be passed in every write or in none.")
         self.write_table(table)
 
     def _before_rows(self) -> None:
@@ -156,7 +156,9 @@ class ProbabilityWriter(TableWriter):
     def _table(self, proba: np.ndarray, prediction):
         pa = pyarrow()
         if proba.ndim != 2 or proba.shape[1] != len(self._columns):
-            raise ValueError(f"proba has shape {proba.shape}, expected (rows, {len(self._columns)}): one a class.")
+            raise ValueError(
+                f"proba has shape {proba.shape}, expected (rows, {len(self._columns)}): one column per class."
+            )
         columns = {name: pa.array(np.ascontiguousarray(proba[:, j])) for j, name in enumerate(self._columns)}
         if prediction is not None:
             prediction = np.asarray(prediction)
