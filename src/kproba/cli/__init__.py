@@ -1,4 +1,4 @@
-"""The command ``kproba``: one command a file."""
+"""The ``kproba`` command, with one subcommand per file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..version import __version__
 from . import _text, compare, demo, evaluate, fit, predict, report
 
 COMMANDS = (demo, fit, predict, evaluate, report, compare)
-#: What the exit status says: all went well, something unforeseen, bad input, interrupted.
-FINE, UNFORESEEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+#: Exit status.
+SUCCESS, UNEXPECTED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 EPILOG = """\
-exit status: 0 fine, 1 something unforeseen, 2 bad input or options, 130 interrupted
+exit status: 0 success, 1 unexpected error, 2 bad input or options, 130 interrupted
 
 examples:
-  kproba demo                                        a first look, nothing to prepare
+  kproba demo                                        a first look, no data needed
   kproba fit people.csv --target income --model m.kproba
   kproba predict new.csv --model m.kproba --out answers.csv
   kproba evaluate test.csv --model m.kproba
@@ -29,14 +29,14 @@ examples:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Usage errors repeat what was typed, which may be names of files that a shell filled in."""
+    """Escapes usage errors, which repeat the arguments and so may contain arbitrary file names."""
 
     def _print_message(self, message, file=None) -> None:
         super()._print_message(_text.printable(message, keep="\n"), file)
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
+    """The parser with all subcommands and their options."""
     found = _Parser(
         prog="kproba",
         description="Kernel classifiers whose probabilities you can trust.",
@@ -54,41 +54,41 @@ def parser() -> argparse.ArgumentParser:
             epilog=examples.strip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_argument("--json", action="store_true", help="one JSON object on standard output, for machines")
-        command.add_argument("--quiet", action="store_true", help="no progress and no remarks")
-        command.add_argument("--trace", action="store_true", help="where an error came from, for reports of bugs")
+        command.add_argument("--json", action="store_true", help="print one JSON object to standard output")
+        command.add_argument("--quiet", action="store_true", help="show no progress and no notes")
+        command.add_argument("--trace", action="store_true", help="show the traceback of an error, for bug reports")
         module.add_options(command)
         command.set_defaults(run=module.run)
     return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command and return the exit status."""
     args = parser().parse_args(argv)
     with warnings.catch_warnings():
-        warnings.showwarning = _remark(args.quiet)
+        warnings.showwarning = _show_note(args.quiet)
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", KprobaWarning)
         try:
             args.run(args)
         except KeyboardInterrupt:
-            _text.complain(f"kproba {args.command}: interrupted")
+            _text.to_stderr(f"kproba {args.command}: interrupted")
             return INTERRUPTED
-        except BrokenPipeError:  # the reader of our output has seen enough
+        except BrokenPipeError:  # the reader of our output has closed the pipe
             sys.stderr.close()
-            return FINE
+            return SUCCESS
         except (ValueError, TypeError, OSError, ImportError) as error:
-            _text.complain(traceback.format_exc() if args.trace else f"kproba {args.command}: {error}")
+            _text.to_stderr(traceback.format_exc() if args.trace else f"kproba {args.command}: {error}")
             return BAD_INPUT
         except Exception:
-            _text.complain(traceback.format_exc())
-            return UNFORESEEN
-    return FINE
+            _text.to_stderr(traceback.format_exc())
+            return UNEXPECTED
+    return SUCCESS
 
 
-def _remark(quiet: bool):
+def _show_note(quiet: bool):
     def show(message, category, *_, **__):
         if not quiet:
-            _text.complain(f"note: {message}")
+            _text.to_stderr(f"note: {message}")
 
     return show

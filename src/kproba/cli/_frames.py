@@ -1,4 +1,4 @@
-"""Tables for the commands: CSV, TSV, Parquet, Arrow and Excel files, folders of these, and standard input."""
+"""Reading and writing tables in the commands: CSV, TSV, Parquet, Arrow and Excel files, folders, and standard input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..data.tables import Table, labelled, open_table
 from ..data.writers import TableWriter
 from . import _text
 
-#: Suffix -> kind of file.
+#: Suffix -> format.
 KINDS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -35,37 +35,37 @@ KINDS = {
     ".xls": "excel",
 }
 FORMATS = ("csv", "tsv", "parquet", "arrow", "excel")
-#: Suffix of what a compressed file is -> what pandas calls it.
+#: Suffix of a compressed file -> pandas' name for the compression.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
-#: Rows of an Excel sheet, characters of a cell, and those that no cell may have.
+#: Maximum rows of an Excel sheet, maximum characters of a cell, and characters that a cell cannot contain.
 SHEET_ROWS, CELL_CHARACTERS, _NOT_IN_CELLS = (
     1 << 20,
     32_767,
     re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"),
 )
-#: What spreadsheets take for the beginning of a formula.
+#: Characters that start a formula in spreadsheets.
 FORMULA_STARTS = "=+-@\t\r"
-#: Larger tables are never in memory as a whole; a byte of a compressed file stands for more of them.
+#: Larger tables are never loaded into memory as a whole; each byte of a compressed file counts as several.
 LARGE_BYTES, PACKED = 1 << 28, 8
 
 
 def add_data(command, what: str) -> None:
-    """The options that say what table to read."""
+    """Add the options for the input table."""
     command.add_argument(
         "data",
         help=f"{what}: .csv, .tsv, .parquet, .arrow, .feather or .xlsx; a folder or a quoted glob of such files; "
-        "- is standard input",
+        "or - for standard input",
     )
-    command.add_argument("--format", choices=FORMATS, help="kind of the file, where its name does not tell")
+    command.add_argument("--format", choices=FORMATS, help="file format (default: inferred from the suffix)")
 
 
 def add_chunk_rows(command) -> None:
-    """The option that bounds memory."""
+    """Add the option that limits memory."""
     command.add_argument(
         "--chunk-rows",
         type=int,
         metavar="N",
-        help="rows of a large table that are in memory at a time (default: 50000)",
+        help="number of rows of a large table to hold in memory at a time (default: 50000)",
     )
 
 
@@ -78,33 +78,33 @@ def kind_of(path: str, given: str | None) -> str:
     suffixes = [suffix for suffix in Path(path).suffixes if suffix not in COMPRESSIONS]
     kind = KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
-        raise ValueError(f"{path}: its name does not tell what it is; add --format with one of {', '.join(FORMATS)}.")
+        raise ValueError(f"{path}: the suffix does not tell the format; add --format with one of {', '.join(FORMATS)}.")
     return kind
 
 
 def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -> Table:
-    """The table, of which no more than the names of the columns has been read."""
+    """Open the table; only the column names are read."""
     if chunk_rows is not None and chunk_rows < 1:
-        raise ValueError(f"--chunk-rows {chunk_rows}: at least 1 is needed.")
+        raise ValueError(f"--chunk-rows {chunk_rows}: it must be at least 1.")
     if path == "-":
         return _standard_input(kind_of(path, given), chunk_rows)
     if os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path)):
         return open_table(path, given, chunk_rows)
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"{path}: there is no such file.")
+        raise FileNotFoundError(f"{path}: no such file.")
     return open_table(path, kind_of(path, given), chunk_rows)
 
 
 def _standard_input(kind: str, chunk_rows: int | None) -> Table:
-    """A table is read more than once, so it is copied to a file."""
-    copy = tempfile.NamedTemporaryFile(prefix="kproba-standard-input-")  # noqa: SIM115 - it is deleted when the table is
+    """Copy standard input to a file, since a table is read more than once."""
+    copy = tempfile.NamedTemporaryFile(prefix="kproba-standard-input-")  # noqa: SIM115 - deleted together with the table
     shutil.copyfileobj(sys.stdin.buffer, copy)
     copy.flush()
     return replace(open_table(copy.name, kind, chunk_rows), holds=copy)
 
 
 def is_large(table: Table) -> bool:
-    """Whether a table had better not be in memory as a whole, if there is a choice."""
+    """Whether a table should not be loaded into memory as a whole, if there is a choice."""
     is_packed = table.format not in SEPARATORS or Path(table.files[0]).suffix in COMPRESSIONS
     n_bytes = sum(map(os.path.getsize, table.files)) * (PACKED if is_packed else 1)
     return table.format != "excel" and n_bytes > LARGE_BYTES
@@ -118,17 +118,17 @@ def read(path: str, given: str | None = None):
 def whole(table: Table, path: str):
     """A table as a pandas frame."""
     if not any(True for _ in table.frames(table.columns[:1])):
-        raise ValueError(f"{path}: it has no rows.")
+        raise ValueError(f"{path}: the table has no rows.")
     return table.whole()
 
 
 def joined(frames: list):
-    """Parts of a table as one frame."""
+    """The parts of a table as one frame."""
     return import_module("pandas").concat(frames, ignore_index=True)
 
 
 def split_target(frame, target: str, path: str):
-    """The columns and the labels; rows without a label are left out, and how many these were."""
+    """The other columns, the labels, and the number of rows dropped because they have no label."""
     check_target(frame.columns, target, path)
     found, labels = labelled(frame, target)
     if not len(found):
@@ -137,42 +137,42 @@ def split_target(frame, target: str, path: str):
 
 
 def check_target(columns, target: str, path: str) -> None:
-    """Refuse a table that has no such column, or no other."""
+    """Raise an error if the table does not have the target column, or no other column."""
     if target not in columns:
         raise ValueError(f"{path}: there is no column {target!r} for --target; it has {listing(columns)}.")
     if len(columns) < 2:
-        raise ValueError(f"{path}: there is no column beside {target!r} to predict it from.")
+        raise ValueError(f"{path}: there is no column besides {target!r} to predict it from.")
 
 
 def refuse_overwriting(option: str, path: str, read: Iterable[str]) -> None:
-    """Refuse to write to a file that is read."""
+    """Raise an error if the output would overwrite an input file."""
     if path != "-" and any(io.is_same_file(path, each) for each in read):
-        raise ValueError(f"{option} {path} is the file that is read; name another one.")
+        raise ValueError(f"{option} {path} is also an input file; use another one.")
 
 
 def listing(names) -> str:
-    """Names of columns or classes for a message, whatever type they are of."""
+    """Names of columns or classes, of any type, for a message."""
     return messages.listing(map(str, names), most=12)
 
 
 def check_output(option: str, path: str) -> None:
-    """Refuse what cannot be written, before the work; - is standard output."""
+    """Raise an error if the path cannot be written, before any work is done; - is standard output."""
     if path == "-":
         return
     io.check_output(path, f"{option} {path}")
 
 
 def check_table_output(option: str, path: str) -> None:
-    """The same for a file that :func:`writing` shall write."""
+    """The same for a file to be written by :func:`writing`."""
     check_output(option, path)
     kind_of(path, None)
     if Path(path).suffix.lower() == ".xls":
-        raise ValueError(f"{option} {path}: the old Excel format is read, not written; name a .xlsx file.")
+        raise ValueError(f"{option} {path}: the old Excel format cannot be written; use a .xlsx file.")
 
 
 @contextmanager
 def writing(path: str) -> Iterator[Callable]:
-    """A function that appends a frame to a file, which appears once it is complete; - is standard output."""
+    """A function that appends a frame to a file, which only appears once it is complete; - is standard output."""
     kind = kind_of(path, None)
     if path == "-":
         yield _Separated(_text.Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, ",")
@@ -190,7 +190,7 @@ def writing(path: str) -> Iterator[Callable]:
 
 
 class _Separated:
-    """Appends frames to a text file, under one line of names."""
+    """Appends frames to a text file with a single header line."""
 
     def __init__(self, file, separator: str, compression: str | None = None):
         self._file, self._options = file, {"sep": separator, "compression": compression}
@@ -203,22 +203,22 @@ class _Separated:
 
 
 class _Sheet:
-    """Collects frames for an Excel file, in which text from the data is text and never a formula or an error value."""
+    """Collects frames for an Excel file; text from the data is always written as text, never as a formula or error."""
 
     def __init__(self, path: str):
         self._path, self._frames, self._n_rows = path, list[Any](), 0
 
     def append(self, frame) -> None:
-        """Refuse at once what a sheet cannot hold."""
+        """Add a frame; raises an error immediately for anything a sheet cannot hold."""
         self._n_rows += len(frame)
         if self._n_rows >= SHEET_ROWS:
-            raise ValueError(f"{self._path}: a sheet has {SHEET_ROWS:,} rows at most; write a .csv or .parquet file.")
+            raise ValueError(f"{self._path}: a sheet has at most {SHEET_ROWS:,} rows; write a .csv or .parquet file.")
         texts = {text for name in frame.columns for text in [name, *_texts(frame[name])]}
         unfit = sorted(text for text in texts if len(text) > CELL_CHARACTERS or _NOT_IN_CELLS.search(text))
         if unfit:
             raise ValueError(
-                f"{self._path}: {unfit[0][:40]!r} cannot stand in an Excel file, whose cells hold {CELL_CHARACTERS:,} "
-                "characters and no control characters; write a .csv or .parquet file."
+                f"{self._path}: {unfit[0][:40]!r} cannot be written to an Excel file, whose cells hold up to "
+                f"{CELL_CHARACTERS:,} characters and no control characters; write a .csv or .parquet file."
             )
         self._frames.append(frame)
 
@@ -230,7 +230,7 @@ class _Sheet:
                 for cell in row:
                     if isinstance(cell.value, str) and cell.value:
                         cell.data_type = "s"
-                        cell.quotePrefix = cell.value[0] in FORMULA_STARTS  # text even after somebody has edited it
+                        cell.quotePrefix = cell.value[0] in FORMULA_STARTS  # stays text even if the cell is edited
 
 
 def _texts(column) -> Iterable[str]:
@@ -238,7 +238,7 @@ def _texts(column) -> Iterable[str]:
 
 
 def _arrow(frame):
-    """A frame as an Arrow table; a column that is empty so far may hold words later on."""
+    """A frame as an Arrow table; a column that is empty so far becomes strings, since later rows may have some."""
     pa = import_module("pyarrow")
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema]

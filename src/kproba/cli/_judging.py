@@ -1,4 +1,4 @@
-"""How good a model is on a table whose classes are known, with care for the rows that it was fitted on."""
+"""Evaluation of a model on a labelled table; rows that the model was fitted on are recognised."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..report.facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, Facts, abou
 from . import _frames, _models, _text
 from ._training import Recognition, row_digests
 
-#: What is said of a model that was saved from Python, or by an earlier version.
+#: The warning for a model saved from Python or by an earlier version.
 UNKNOWN = (
-    "This model does not know which rows it was fitted on. If these are among them, the figures above are too good; "
-    "fit it anew with kproba fit to have them recognised."
+    "This model does not record which rows it was fitted on. If some of these rows are among them, the results above "
+    "are too optimistic; fit the model again with kproba fit so that training rows are recognised."
 )
 
 
 def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
-    """The facts of a report on ``args.data``, and which rows these are for a program to read."""
+    """The facts of a report on ``args.data``, and a machine-readable description of its rows."""
     rows = _judge(model, labelled(model, args.data, args))
     said = about_rows(rows.on, rows.n_training, len(rows.y))
     about: dict[str, Any] = {"rows": len(rows.y), "on": rows.on, "training_rows": rows.n_training}
@@ -36,12 +36,12 @@ def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
 
 
 def with_warning(text: str, about: dict) -> str:
-    """An answer with what the reader must not miss, which --quiet does not leave out."""
+    """The text of the answer with the warning, which is shown even with --quiet."""
     return f"{text}\n\n{about['warning']}" if "warning" in about else text
 
 
 class Rows(NamedTuple):
-    """Columns that the model reads, classes, probabilities to judge by, and what these are; see :data:`TRAINING`."""
+    """Input columns, classes, probabilities to evaluate, and the kind of these probabilities; see :data:`TRAINING`."""
 
     X: Any
     y: np.ndarray
@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
 
 def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
-    """One pass over a table. Rows that the model was fitted on are judged by leave-one-out if it has that."""
+    """One pass over a table. Training rows are evaluated by leave-one-out if the model has it."""
     recognition = None if model.seen is None else Recognition(model.seen)
     frames, labels, predicted, numbers = [], [], [], []
     for frame, y in table.frames(title="probabilities"):
@@ -67,21 +67,21 @@ def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
     if model.left_out is None:
         return Rows(X, y, proba, TRAINING, recognition.n_training)
     known = np.concatenate(numbers)
-    mine = known >= 0
-    proba[mine] = model.left_out[known[mine]]
-    return Rows(X, y, proba, LEAVE_ONE_OUT if mine.all() else MIXED, recognition.n_training)
+    in_training = known >= 0
+    proba[in_training] = model.left_out[known[in_training]]
+    return Rows(X, y, proba, LEAVE_ONE_OUT if in_training.all() else MIXED, recognition.n_training)
 
 
 def in_memory(table: LabelledTable):
-    """The columns as one frame; those of a large table stay where they are."""
+    """The columns as one frame; a large table is not loaded."""
     return table if _frames.is_large(table.table) else table.whole()
 
 
 def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
-    """The rows of a table whose classes are known."""
+    """The labelled rows of a table."""
     target = args.target or model.target
     if not target:
-        raise ValueError("--target is needed: the model does not know the name of the column that it predicts.")
+        raise ValueError("--target is required: the model does not record the name of its target column.")
     table = model.opened(args, path)
     _frames.check_target(table.columns, target, path)
     if table.format in SEPARATORS and model.classes.dtype.kind not in "iufb":
@@ -90,7 +90,7 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     if not rows.n_rows:
         raise ValueError(f"{path}: the column {target!r} is empty in every row.")
     if rows.n_missing:
-        _text.remark(args, f"{path}: {rows.n_missing} row(s) without {target!r} left out")
+        _text.remark(args, f"{path}: {rows.n_missing} row(s) without {target!r} skipped")
     unknown = sorted(set(rows.counts) - set(model.classes.tolist()), key=str)
     if unknown:
         raise ValueError(

@@ -1,5 +1,5 @@
-"""What columns of a table are, whatever file they come from: numbers as people write them (1,234.50 or 1.234,50, € 12,
-7 %, a dash where there is none), truth values, and words that look like numbers."""
+"""Column types of a table, independent of the file format: numbers as people write them (1,234.50 or 1.234,50, € 12,
+7 %, a dash for a missing value), booleans, and strings that look like numbers."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from ..exceptions import UnreadableWarning
 from ..messages import warn
 
 _SPACE = "\\s\u00a0\u202f"
-#: One way of writing: {t} between thousands, {d} before the decimals. A group of thousands does not start with 0.
+#: A number format: {t} separates thousands, {d} the decimals. A number with thousands separators does not start with 0.
 _NUMBER = (
     r"[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
     r"[{s}]*[$€£¥%]?"
 )
-#: Decimal mark -> what a number looks like. The first one that fits all of a column is taken.
+#: Decimal mark -> pattern of a number. We use the first that matches all values of a column.
 STYLES = {
     ".": _NUMBER.format(s=_SPACE, t=",", d="."),
     ",": _NUMBER.format(s=_SPACE, t=".", d=","),
 }
-#: What stands for no number.
-GAPS = ("", "?", "-", "–", "—", "...")
-#: Truth values as text files and spreadsheets write them.
-TRUTHS = {"true": 1.0, "false": 0.0}
-#: So many values show that a column is no number, before all of it is looked at.
+#: Strings for a missing value.
+MISSING = ("", "?", "-", "–", "—", "...")
+#: Booleans as text files and spreadsheets write them.
+BOOLEANS = {"true": 1.0, "false": 0.0}
+#: Number of values to test before all of a column is tested.
 FEW = 200
 
 
 class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns of a frame are of one kind for good: numbers in whatever way of writing, truth values, words.
+    """Keeps the type of each column seen at fit time: numbers in any format, booleans or strings.
 
-    ``styles_`` has the decimal marks of columns of text in which every value is a number in one way of writing,
-    ``numbers_`` and ``truths_`` name the columns of numbers and of truth values as such, ``words_`` the others of text.
-    Of new rows, what is no number, or neither true nor false, is missing, and a number in a column of words is a word.
+    ``styles_`` has the decimal marks of text columns in which all values are numbers in the same format, ``numbers_``
+    and ``truths_`` the names of numeric and boolean columns, and ``words_`` those of all other text columns. In new
+    rows, a value that is not a number or boolean where one is expected counts as missing, and a number in a text column
+    becomes a string.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"price": ["€ 1.200,50", "3,5", "?"], "name": ["1a", "2b", "3c"]})
@@ -50,7 +51,7 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
         named = [name for name in frame.columns if isinstance(name, str)]
-        self.truths_ = [name for name in named if _is_truth(frame[name])]
+        self.truths_ = [name for name in named if _is_boolean(frame[name])]
         self.numbers_ = [name for name in named if frame[name].dtype.kind in "iuf"]
         texts = [name for name in named if _is_text(frame[name]) and name not in self.truths_]
         styles = {name: _style(frame[name]) for name in texts}
@@ -61,23 +62,23 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, frame):
         frame = frame.copy(deep=False)
         for name in self.truths_:
-            frame[name] = _told(frame[name], _truths(frame[name]), "truth values")
+            frame[name] = _warned(frame[name], _as_booleans(frame[name]), "booleans")
         for name, mark in {**dict.fromkeys(self.numbers_, "."), **self.styles_}.items():
             if _is_text(frame[name]):
-                frame[name] = _told(frame[name], _numbers(frame[name], _style(frame[name], mark) or mark), "numbers")
+                frame[name] = _warned(frame[name], _numbers(frame[name], _style(frame[name], mark) or mark), "numbers")
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
-                frame[name] = frame[name].map(_word, na_action="ignore").astype(object)
+                frame[name] = frame[name].map(_as_text, na_action="ignore").astype(object)
         return frame
 
 
-def _told(column, found, kind: str):
-    """The values that were found; a warning where there are some and none could be read."""
-    text = _written(column)
+def _warned(column, found, kind: str):
+    """The converted values; warns if there are values but none could be converted."""
+    text = _present(column)
     if len(text) and found.isna().all():
         warn(
-            f"column {column.name!r}: none of its {len(text)} values, such as {text.iloc[0]!r}, is what the model was "
-            f"fitted on, {kind}; they count as missing.",
+            f"column {column.name!r}: the model was fitted on {kind}, but none of the {len(text)} values, such as "
+            f"{text.iloc[0]!r}, can be read as such; they are treated as missing.",
             UnreadableWarning,
         )
     return found
@@ -87,36 +88,36 @@ def _is_text(column) -> bool:
     return column.dtype.kind == "O" and str(column.dtype) != "category"
 
 
-def _is_truth(column) -> bool:
+def _is_boolean(column) -> bool:
     if column.dtype.kind == "b":
         return True
     return _is_text(column) and import_module("pandas").api.types.infer_dtype(column, skipna=True) == "boolean"
 
 
-def _truths(column):
+def _as_booleans(column):
     if column.dtype.kind in "iuf":
         return column
     return (
         column.astype(object)
-        .map(lambda value: TRUTHS.get(str(value).strip().lower()), na_action="ignore")
+        .map(lambda value: BOOLEANS.get(str(value).strip().lower()), na_action="ignore")
         .astype(float)
     )
 
 
-def _word(value) -> str:
-    """A number as it was written before a gap made a fraction of it."""
+def _as_text(value) -> str:
+    """A number as text; integers that a missing value turned into floats are written as integers."""
     return str(int(value)) if float(value).is_integer() else str(value)
 
 
-def _written(column):
-    """The values that are there, as text, by the number of their row."""
+def _present(column):
+    """The values that are not missing, as text, indexed by row number."""
     text = column.reset_index(drop=True).dropna().astype(str).str.strip()
-    return text[~text.isin(GAPS)]
+    return text[~text.isin(MISSING)]
 
 
 def _style(column, first: str = ".") -> str | None:
-    """The decimal mark with which all of a column is numbers; ``first`` where both would do."""
-    text = _written(column)
+    """The decimal mark with which all values of a column are numbers; ``first`` if both are possible."""
+    text = _present(column)
     for mark, pattern in sorted(STYLES.items(), key=lambda style: style[0] != first):
         if len(text) and text[:FEW].str.fullmatch(pattern).all() and text.str.fullmatch(pattern).all():
             return mark
@@ -124,7 +125,7 @@ def _style(column, first: str = ".") -> str | None:
 
 
 def _numbers(column, mark: str):
-    text = _written(column)
+    text = _present(column)
     text = text[text.str.fullmatch(STYLES[mark])].str.replace("\u2212", "-")
     plain = text.str.replace(rf"[^0-9{mark}eE+-]", "", regex=True).str.replace(mark, ".", regex=False)
     pandas, found = import_module("pandas"), np.full(len(column), np.nan)

@@ -1,4 +1,4 @@
-"""What the commands fit and keep: a pipeline for tables of mixed columns, and what it was told about them."""
+"""The model of the commands: a pipeline for tables with mixed columns, and the columns it was fitted on."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ ESTIMATORS = {
     "surface": SurfaceKernelClassifier,
 }
 AUTO = "auto"
-#: Tables of so many rows at most, with so large a share of 0/1 columns, are where the likelihood may do much better
-#: than least squares: classes that follow rules on categories.
+#: With at most this many rows and at least this fraction of 0/1 columns, the likelihood can do much better than least
+#: squares, namely if classes follow rules on categories.
 FEW_ROWS, MOSTLY = 2_000, 0.5
-#: What skrub calls the kinds of columns -> what we call them.
+#: skrub's names of column kinds -> ours.
 WORDS = {"numeric": "numbers", "datetime": "dates", "low_cardinality": "categories", "high_cardinality": "text"}
 
 
 def add_model(command, what: str) -> None:
-    """The option that names the file of the model: the same everywhere, so that it can be left out everywhere."""
+    """Add the option for the model file, with the same default in all commands."""
     command.add_argument("--model", default="model.kproba", help=f"{what} (default: %(default)s)")
 
 
 class TableModel(BaseEstimator):
-    """A fitted classifier of frames, the columns it reads, and the name of the column it predicts.
+    """A fitted classifier for frames, its input columns, and the name of its target column.
 
-    ``seen`` recognises the rows that it was fitted on; None where these are not known.
+    ``seen`` recognises the rows it was fitted on; None if they are not known.
     """
 
     def __init__(self, pipeline, target: str, columns: list[str], seen: SeenRows | None = None):
@@ -52,7 +52,7 @@ class TableModel(BaseEstimator):
 
     @property
     def left_out(self) -> np.ndarray | None:
-        """Leave-one-out probabilities of all rows that it was fitted on, if there are any."""
+        """Leave-one-out probabilities of all training rows, if available."""
         proba = getattr(self.classifier, "loo_proba_", None)
         if proba is None or self.seen is None or not self.seen.has_all or len(proba) != self.seen.n_rows:
             return None
@@ -68,31 +68,32 @@ class TableModel(BaseEstimator):
 
     @property
     def words(self) -> list[str]:
-        """Columns that a text file must not take for numbers: 01 is 01 and not 1, and 1.234 may be a thousand."""
+        """Columns to read as text, not as numbers: 01 is not 1, and 1.234 may be 1234."""
         steps = getattr(self.pipeline, "named_steps", {})
         kinds = getattr(steps.get("tablevectorizer"), "kind_to_columns_", {})
         written = getattr(steps.get("columnkinds"), "styles_", {})
         return [*written, *(name for kind in WORDS if kind != "numeric" for name in kinds.get(kind, []))]
 
     def opened(self, args, path: str) -> Table:
-        """A table that has the model's columns, in any order and others beside them."""
+        """Open a table with the model's columns, in any order and possibly with others."""
         table = _frames.opened(path, args.format, args.chunk_rows)
         missing = [name for name in self.columns if name not in table.columns]
         if missing:
             has = _frames.listing(table.columns)
             raise ValueError(
-                f"{path}: it lacks {_frames.listing(missing)}, which the model was fitted on; it has {has}."
+                f"{path}: the columns {_frames.listing(missing)}, which the model was fitted on, are missing; "
+                f"it has {has}."
             )
         return table.typed(dict.fromkeys(self.words, TEXT)) if table.format in SEPARATORS else table
 
     def predict_proba(self, frame) -> np.ndarray:
-        """Rows that sum to one in double precision, whatever the columns were reckoned in."""
+        """Probabilities that sum to one in double precision, even if the columns are in single precision."""
         proba = np.asarray(self.pipeline.predict_proba(frame[self.columns]), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
 
 
 def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
-    """Classifiers for rows of numbers: the one that was named, or those that leave-one-out shall choose between."""
+    """The named classifier, or the candidates that leave-one-out selects from."""
     if name != AUTO:
         return [ESTIMATORS[name](**options)]
     binary = np.mean([len(np.unique(column)) <= 2 for column in np.asarray(X).T])
@@ -102,43 +103,43 @@ def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
 
 
 def vectorizer():
-    """Numbers, categories, dates and text as columns of numbers, missing ones filled and marked."""
+    """A pipeline that converts numbers, categories, dates and text to numeric columns and imputes missing values."""
     try:
         skrub = import_module("skrub")
     except ImportError as error:
-        raise ImportError("Tables of mixed columns need skrub: pip install 'kproba[tables]'") from error
+        raise ImportError("tables with mixed columns need skrub: pip install 'kproba[tables]'") from error
     table = skrub.TableVectorizer(high_cardinality=TextColumn(), drop_if_constant=True)
     return make_pipeline(ColumnKinds(), table, SimpleImputer(strategy="median", add_indicator=True))
 
 
 def for_tables(classifier):
-    """The classifier behind the vectoriser."""
+    """A pipeline of the vectoriser and the classifier."""
     return behind(vectorizer(), classifier)
 
 
 def behind(prepared, classifier):
-    """A classifier behind the steps of a pipeline, fitted or not."""
+    """A pipeline, fitted or not, with a classifier as its last step."""
     return make_pipeline(*(step for _, step in prepared.steps), classifier)
 
 
 def kinds_of(pipeline) -> dict[str, int]:
-    """How many columns were read as numbers, categories, dates and text."""
+    """The number of columns read as numbers, categories, dates and text."""
     found = pipeline["tablevectorizer"].kind_to_columns_
     return {word: len(found[kind]) for kind, word in WORDS.items() if found.get(kind)}
 
 
 def load(path: str) -> TableModel:
-    """The model in a file; one that Python saved alone knows its columns if it was fitted on a frame."""
+    """Load a model; one saved from Python knows its columns only if it was fitted on a frame."""
     from .. import load as load_model
 
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"{path}: there is no such file; kproba fit writes it, and --model names another one.")
+        raise FileNotFoundError(f"{path}: no such file; create it with kproba fit, or use --model to name another one.")
     model = load_model(path)
     if isinstance(model, TableModel):
         return model
     if not hasattr(model, "predict_proba"):
-        raise ValueError(f"{path}: it holds a {type(model).__name__}, which predicts no probabilities.")
+        raise ValueError(f"{path}: the file contains a {type(model).__name__}, which has no predict_proba.")
     columns = getattr(model, "feature_names_in_", None)
     if columns is None:
-        raise ValueError(f"{path}: its model was fitted on an array and does not know the names of its columns.")
+        raise ValueError(f"{path}: the model was fitted on an array, so its column names are not known; use a frame.")
     return TableModel(model, "", [str(name) for name in columns])

@@ -1,4 +1,4 @@
-"""What the commands say: text for people on standard error, JSON or tables on standard output."""
+"""Output of the commands: messages on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import sys
 
 import numpy as np
 
-#: Characters that make a terminal do something or show text as something else: control characters (ESC among them),
-#: what turns the direction of text, line separators, halves of characters, and invisible tags.
+#: Characters that control a terminal or change how text is displayed: control characters (including ESC),
+#: bidirectional marks, line separators, surrogates and invisible tags.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
 def printable(value, keep: str = "") -> str:
-    """Text from data or file names as a terminal may show it: what it would not show as such is escaped.
+    """Text from data or file names, safe to show in a terminal: other characters are escaped.
 
     >>> printable("a\\x1b[31mb\\n")
     'a\\\\x1b[31mb\\\\n'
@@ -29,23 +29,23 @@ def _escape(character: str) -> str:
 
 
 def say(text: str, file=None) -> None:
-    """Print text of the command's own; whatever came into it from the data stays text."""
+    """Print a message; control characters from the data are escaped."""
     print(printable(text, keep="\n"), file=file, flush=True)
 
 
-def complain(text: str) -> None:
-    """An error or a warning; lines after the first are indented, so that no name in it can pass for another message."""
+def to_stderr(text: str) -> None:
+    """Print an error or a note; later lines are indented, so that no name in it can look like another message."""
     say(text.replace("\n", "\n  "), sys.stderr)
 
 
 def remark(args, text: str) -> None:
-    """A line for people; with --json or --quiet none."""
+    """Print a note, unless --json or --quiet is set."""
     if not args.quiet and not args.json:
-        complain(text)
+        to_stderr(text)
 
 
 def answer(args, facts: dict, text: str) -> None:
-    """The outcome of a command: as JSON, or as text."""
+    """Print the result of a command, as JSON or as text."""
     if not args.json:
         say(text)
         return
@@ -54,7 +54,7 @@ def answer(args, facts: dict, text: str) -> None:
 
 
 class Screen:
-    """A terminal that tables are written to: columns and lines stay, and the rest is made printable."""
+    """A terminal to write tables to: tabs and newlines are kept, other control characters are escaped."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -64,7 +64,7 @@ class Screen:
 
 
 def wants_progress(args) -> int:
-    """Whether to show bars: to people who look, and have tqdm."""
+    """Whether to show progress bars: in a terminal, if tqdm is installed."""
     if args.quiet or args.json or not sys.stderr.isatty():
         return 0
     try:
@@ -75,7 +75,7 @@ def wants_progress(args) -> int:
 
 
 def columns(header: list[str], rows: list[list[str]]) -> str:
-    """Text in columns, the first to the left and the others to the right."""
+    """Text in columns, the first left-aligned and the others right-aligned."""
     widths = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
     lines = ["  ".join([str(row[0]).ljust(widths[0]), *(str(c).rjust(w) for c, w in zip(row[1:], widths[1:]))]).rstrip()
              for row in [header, *rows]]  # fmt: skip
@@ -87,7 +87,7 @@ def percent(value: float) -> str:
 
 
 def _plain(value):
-    """JSON's own types; what is no number becomes null."""
+    """Convert to JSON types; NaN and infinity become null."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

@@ -1,8 +1,8 @@
-"""Which rows a model was fitted on: they are recognised in any order, in any file, in part and among others.
+"""Recognition of the rows a model was fitted on: in any order, in any file, in part and among other rows.
 
-A row is known by 64 bits of BLAKE2b of its values and its class. Among n training rows, another row is taken for one
-of them with a probability of n · 2⁻⁶⁴, less than 10⁻¹³ for a million. Numbers count as float32, which is what the
-classifier sees of them, so that a CSV file and the Parquet file it was made of have the same rows.
+A row is identified by a 64-bit BLAKE2b digest of its values and its class. With n training rows, another row is taken
+for one of them with a probability of n · 2⁻⁶⁴, less than 10⁻¹³ for a million. Numbers are compared in float32, as the
+classifier sees them, so that a CSV file and the Parquet file it was converted from have the same rows.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from importlib import import_module
 
 import numpy as np
 
-#: Digests that a model keeps, 1 MB of them. Of more rows it has the smallest, a random sample of the distinct rows.
+#: Maximum number of digests in a model, 1 MB. With more rows it keeps the smallest, a random sample of distinct rows.
 MOST_KEPT = 1 << 17
-#: Rows that equal training rows by chance may be this many standard deviations more than expected.
+#: The number of rows that equal training rows by chance may exceed its expectation by this many standard deviations.
 DEVIATIONS = 3.0
 _DIGEST_BYTES = 8
-_MISSING = np.uint64(0x7FF8DEAD7FF8DEAD)  # no float32, and a text only with a probability of 2⁻⁶⁴
+_MISSING = np.uint64(0x7FF8DEAD7FF8DEAD)  # not a float32, and the digest of a text only with a probability of 2⁻⁶⁴
 _MASK = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
 class SeenRows:
-    """The rows that a model was fitted on, as far as is needed to recognise them.
+    """Digests of the rows that a model was fitted on.
 
-    ``digests`` are those of all rows in their order, or, where there are more than fit, the smallest ones in order of
-    size. ``total`` is the sum of all digests modulo 2⁶³, the same for all orders of the rows: unlike a XOR it does not
-    cancel for pairs of equal rows. ``repeated`` is the share of rows that equal another one.
+    ``digests`` are those of all rows in order, or the smallest, sorted, if there are too many. ``total`` is the sum of
+    all digests modulo 2⁶³, which does not depend on the order of the rows and, unlike an XOR, does not cancel for
+    pairs of equal rows. ``repeated`` is the fraction of rows that equal another one.
     """
 
     digests: np.ndarray
@@ -42,7 +42,7 @@ class SeenRows:
 
 
 class RowSketch:
-    """Takes in the rows of a fit part by part, once each however often they are read."""
+    """Collects the digests of the rows of a fit part by part, once each even if they are read repeatedly."""
 
     def __init__(self, prepared):
         self._prepared, self._is_cut = prepared, False
@@ -50,7 +50,7 @@ class RowSketch:
         self._n_rows, self._total = 0, 0
 
     def add(self, frame, labels: np.ndarray, start: int = 0) -> None:
-        """Take in the rows from number ``start`` on."""
+        """Add rows, the first of which has index ``start``."""
         if start < self._n_rows:
             return
         digests = row_digests(self._prepared, frame, labels)
@@ -62,7 +62,7 @@ class RowSketch:
             self._cut()
 
     def _cut(self) -> None:
-        """Keep the smallest digests, each once, and how often it came."""
+        """Keep the smallest distinct digests and their counts."""
         digests, place = np.unique(np.concatenate(self._digests), return_inverse=True)
         counts = np.bincount(place, np.concatenate(self._counts)).astype(np.int64)
         self._digests, self._counts, self._is_cut = [digests[:MOST_KEPT]], [counts[:MOST_KEPT]], True
@@ -85,13 +85,13 @@ class Recognition:
         self.n_rows, self._n_known, self._n_compared, self._total = 0, 0, 0, 0
 
     def numbers(self, digests: np.ndarray) -> np.ndarray:
-        """The number of the training row that each row equals; -1 where there is none, or where it is not kept."""
+        """The index of the training row that each row equals; -1 if there is none, or it is not kept."""
         place = np.searchsorted(self._sorted, digests)
         inside = place < len(self._sorted)
         place[~inside] = 0
         found = np.where(inside & (self._sorted[place] == digests), self._order[place], -1)
         same = self._seen.digests[self.n_rows : self.n_rows + len(digests)]
-        if self._seen.has_all and np.array_equal(same, digests):  # in their order: each of equal rows is itself
+        if self._seen.has_all and np.array_equal(same, digests):  # same order: duplicates keep their own index
             found = self.n_rows + np.arange(len(digests))
         self.n_rows += len(digests)
         self._total = (self._total + _sum(digests)) & _MASK
@@ -101,10 +101,10 @@ class Recognition:
 
     @property
     def n_training(self) -> int:
-        """How many of the rows are training rows, by estimate where not all are kept; 0 if chance explains them.
+        """Number of training rows among the rows, estimated if not all digests are kept; 0 if chance explains them.
 
-        New rows equal old ones where rows repeat themselves: by Good and Turing's estimate with a probability of the
-        share of rows that came more than once. Only more than that are evidence, or the whole table.
+        If rows are repeated, new rows can equal training rows by chance: by the Good–Turing estimate, with a
+        probability equal to the fraction of repeated rows. Only an excess over that, or the whole table, is evidence.
         """
         if (self.n_rows, self._total) == (self._seen.n_rows, self._seen.total):
             return self.n_rows
@@ -115,7 +115,7 @@ class Recognition:
 
 
 def row_digests(prepared, frame, labels: np.ndarray) -> np.ndarray:
-    """64 bits a row, of the values as the steps before a classifier read them and of the class."""
+    """A 64-bit digest per row, of its class and its values as the steps before the classifier read them."""
     frame = prepared["columnkinds"].transform(frame)
     dates = _date_readers(prepared)
     columns = [_date_words(frame[name], dates[name]) if name in dates else _words(frame[name]) for name in frame]
@@ -126,14 +126,14 @@ def row_digests(prepared, frame, labels: np.ndarray) -> np.ndarray:
 
 
 def _date_readers(prepared) -> dict:
-    """What reads the dates of each column that has some."""
+    """The fitted date parser of each date column."""
     table = prepared["tablevectorizer"]
     steps = {name: table.all_processing_steps_[name] for name in table.kind_to_columns_["datetime"]}
     return {name: step for name, found in steps.items() for step in found if type(step).__name__ == "ToDatetime"}
 
 
 def _words(column) -> np.ndarray:
-    """64 bits a value: numbers as float32, all else as text without blanks around it."""
+    """64 bits per value: numbers as float32, everything else as stripped text."""
     if column.dtype.kind not in "iufb":
         return _text_words(column)
     with np.errstate(over="ignore"):
@@ -145,11 +145,11 @@ def _text_words(column) -> np.ndarray:
     codes, distinct = import_module("pandas").factorize(column)
     texts = (blake2b(str(each).strip().encode("utf-8", "surrogatepass"), digest_size=8).digest() for each in distinct)
     words = np.append(np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64), _MISSING)
-    return words[codes]  # what is missing has the code −1
+    return words[codes]  # missing values have code −1
 
 
 def _date_words(column, reader) -> np.ndarray:
-    """Moments in nanoseconds, however they were written."""
+    """Timestamps in nanoseconds, independent of the date format."""
     moments = import_module("pandas").to_datetime(reader.transform(column), utc=True).astype("datetime64[ns, UTC]")
     return np.where(moments.isna(), _MISSING, moments.astype("int64").to_numpy().view(np.uint64))
 

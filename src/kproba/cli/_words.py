@@ -1,4 +1,4 @@
-"""Columns of text as numbers that do not depend on the processor."""
+"""Encoding of text columns that does not depend on the processor."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-#: Decimals that are kept, of columns whose variances sum to one.
+#: Number of decimals to keep, in columns whose variances sum to one.
 DECIMALS = 6
 
 
 class TextColumn(TransformerMixin, BaseEstimator):
-    """Frequencies of groups of three and four letters, reduced to a few columns (latent semantic analysis).
+    """Frequencies of character 3- and 4-grams, reduced to a few columns (latent semantic analysis).
 
-    It stands in for skrub's ``StringEncoder`` inside a ``TableVectorizer``. That one computes in float32, where another
-    BLAS moves values by 1e-4, and samples of rows are drawn by the bits of their values: the same file would give
-    another model on another processor. Here everything is in float64 and rounded to far more digits than matter.
+    It replaces skrub's ``StringEncoder`` in a ``TableVectorizer``, which computes in float32: another BLAS changes its
+    values by 1e-4, and since samples of rows depend on the bits of their values, the same file would give a different
+    model on another processor. Here everything is computed in float64 and rounded to far more digits than matter.
 
     >>> import pandas
     >>> column = pandas.Series(["red car", "red cart", "blue boat", None], name="what")
@@ -30,7 +30,7 @@ class TextColumn(TransformerMixin, BaseEstimator):
     3   0.000   0.000
     """
 
-    __single_column_transformer__ = True  # how skrub knows that it takes a series
+    __single_column_transformer__ = True  # tells skrub to pass a series
 
     def __init__(self, n_components: int = 30, random_state: int = 0):
         self.n_components = n_components
@@ -59,7 +59,7 @@ class TextColumn(TransformerMixin, BaseEstimator):
     def _framed(self, column, values: np.ndarray) -> Any:
         from pandas import DataFrame
 
-        rounded = np.round(values / self.scale_, DECIMALS) + 0.0  # and no −0
+        rounded = np.round(values / self.scale_, DECIMALS) + 0.0  # turns −0 into +0
         return DataFrame(rounded, columns=self.all_outputs_, index=column.index)
 
 

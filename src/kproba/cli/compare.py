@@ -1,6 +1,6 @@
-"""Compare kproba with the classifiers that are installed, on the same folds of a table.
+"""Compare kproba with other installed classifiers on the same folds of a table.
 
-All but CatBoost, which reads categories itself, get the columns that skrub makes; every one has its default settings.
+All use their default settings and columns encoded by skrub, except CatBoost, which handles categories itself.
 
 examples:
   kproba compare people.csv --target income
@@ -32,29 +32,31 @@ NAME = "compare"
 
 def add_options(command) -> None:
     _frames.add_data(command, "table")
-    command.add_argument("--target", required=True, help="column of the classes")
-    command.add_argument("--folds", type=int, default=5, help="default: %(default)s")
-    command.add_argument("--only", nargs="+", metavar="NAME", help="some of the classifiers, by the names in the table")
-    command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    command.add_argument("--target", required=True, help="column with the classes")
+    command.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
+    command.add_argument("--only", nargs="+", metavar="NAME", help="only these classifiers, named as in the results")
+    command.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
 
 
 def run(args) -> None:
     X, y, dropped = _frames.split_target(_frames.read(args.data, args.format), args.target, args.data)
     if dropped:
-        _text.remark(args, f"{dropped} row(s) without {args.target!r} left out")
+        _text.remark(args, f"{dropped} row(s) without {args.target!r} skipped")
     _check_folds(y, args.folds)
     methods = _wanted(contenders(args.seed), args.only)
     folds = list(StratifiedKFold(args.folds, shuffle=True, random_state=args.seed).split(X, y))
     found = {}
     for name, fit in methods.items():
         found[name] = _measured(fit, X, y, folds)
-        _text.remark(args, f"{name}: log-loss {found[name]['log_loss']:.4f}, {found[name]['fit_seconds']:.2f} s a fit")
+        _text.remark(
+            args, f"{name}: log-loss {found[name]['log_loss']:.4f}, {found[name]['fit_seconds']:.2f} s per fit"
+        )
     ranked = dict(sorted(found.items(), key=lambda item: item[1]["log_loss"]))
     _text.answer(args, {"rows": len(y), "folds": args.folds, "methods": ranked}, _table(ranked, args))
 
 
 def contenders(seed: int) -> dict[str, Callable]:
-    """Name -> a function (X, y) that fits a frame and gives what predicts one."""
+    """Name -> a function (X, y) that returns a model fitted on a frame."""
     found = {
         "kproba LSPC": _behind_vectorizer(lambda: LSPC(random_state=seed)),
         "logistic regression": _scaled(lambda: LogisticRegression(max_iter=2000)),
@@ -84,7 +86,7 @@ def _lightgbm(seed: int):
 
 
 class _CatBoost:
-    """CatBoost's default on the frame itself: what is no number is a category."""
+    """CatBoost with its defaults on the original frame: all columns that are not numeric are categories."""
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -111,24 +113,24 @@ class _CatBoost:
 def _wanted(methods: dict[str, Callable], only) -> dict[str, Callable]:
     unknown = [name for name in only or () if name not in methods]
     if unknown:
-        raise ValueError(f"--only {unknown[0]}: not installed or not known; there are {_frames.listing(methods)}.")
+        raise ValueError(f"--only {unknown[0]}: not installed or not known; use {_frames.listing(methods)}.")
     return {name: methods[name] for name in only or methods}
 
 
 def _check_folds(y, folds: int) -> None:
     classes, counts = np.unique(y, return_counts=True)
     if folds < 2:
-        raise ValueError(f"--folds {folds}: at least 2 are needed.")
+        raise ValueError(f"--folds {folds}: it must be at least 2.")
     if counts.min() < folds:
         few = classes[np.argmin(counts)]
         raise ValueError(
-            f"--folds {folds}: the class {few!r} has {counts.min()} row(s), and every fold needs one; use fewer folds, "
+            f"--folds {folds}: the class {few!r} has {counts.min()} row(s), but every fold needs one; use fewer folds, "
             "or leave the class out."
         )
 
 
 def _measured(fit: Callable, X, y, folds) -> dict[str, float]:
-    """Out-of-fold probabilities of all rows, measured."""
+    """The measures of the out-of-fold probabilities of all rows."""
     classes = np.unique(y)
     proba, seconds, predicting = np.empty((len(y), len(classes))), [], 0.0
     for train, test in folds:
@@ -157,5 +159,5 @@ def _table(ranked: dict[str, dict], args) -> str:
          f"{f['fit_seconds']:.2f}"]
         for name, f in ranked.items()
     ]  # fmt: skip
-    header = [f"{args.folds} folds", "log-loss", "error", "Brier", "calibration error", "s a fit"]
+    header = [f"{args.folds} folds", "log-loss", "error", "Brier", "calibration error", "s per fit"]
     return _text.columns(header, rows)

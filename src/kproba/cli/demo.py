@@ -1,7 +1,7 @@
-"""A first look: fit, measure and report on a table that comes along.
+"""A first look: fit and evaluate a model on a built-in dataset, and write a report.
 
-Fits the handwritten digits of scikit-learn, prints how LSPC does beside other classifiers and writes a page to open.
-Nothing is downloaded.
+Fits scikit-learn's handwritten digits, compares LSPC with other classifiers and writes an HTML report. Nothing is
+downloaded.
 
 examples:
   kproba demo
@@ -30,7 +30,7 @@ NAME = "demo"
 
 
 def add_options(command) -> None:
-    command.add_argument("--out", default="kproba-demo.html", help="page to write (default: %(default)s)")
+    command.add_argument("--out", default="kproba-demo.html", help="HTML report to write (default: %(default)s)")
 
 
 def run(args) -> None:
@@ -54,10 +54,10 @@ def run(args) -> None:
     out = os.path.abspath(args.out)
     names = [str(name) for name in data.feature_names]
     write_report(model, X_new, y_new, out, X_train=X, y_train=y, names=names, title="Handwritten digits: a first look")
-    promised = -np.log(model.loo_proba_[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
+    loo_loss = -np.log(model.loo_proba_[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
     text = _text.columns(["on new rows", "log-loss", "error", "fit, s"], rows)
-    text += f"\n\nLeave-one-out, which chose LSPC's parameters, had {promised:.3f}: an optimistic number on few rows."
-    text += f"\nA page about it: {out}"
+    text += f"\n\nThe leave-one-out log-loss that selected LSPC's parameters is {loo_loss:.3f}: optimistic on few rows."
+    text += f"\nReport: {out}"
     _text.answer(args, {"methods": found, "report": out}, text)
 
 

@@ -1,7 +1,7 @@
-"""Measure a model that was kept on rows whose classes are known.
+"""Evaluate a saved model on labelled rows.
 
-Prints error, log-loss, Brier score and calibration error with 90 % intervals, beside those of the class shares alone.
-Rows that the model was fitted on are recognised and judged by leave-one-out; where there is none, the answer says so.
+Prints error, log-loss, Brier score and calibration error with 90 % intervals, next to those of the class shares alone.
+Training rows are recognised and evaluated by leave-one-out; if the model has none, the output says so.
 
 examples:
   kproba evaluate test.csv --model income.kproba
@@ -18,9 +18,9 @@ NAME = "evaluate"
 
 
 def add_options(command) -> None:
-    _frames.add_data(command, "table with the classes")
-    _models.add_model(command, "file that kproba fit wrote")
-    command.add_argument("--target", help="column of the classes, if it is not named as in the training table")
+    _frames.add_data(command, "labelled table")
+    _models.add_model(command, "model file written by kproba fit")
+    command.add_argument("--target", help="column with the classes (default: named as in the training table)")
     _frames.add_chunk_rows(command)
 
 

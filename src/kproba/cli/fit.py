@@ -1,14 +1,14 @@
-"""Fit a classifier to a table and keep it in a file.
+"""Fit a classifier to a table and save it to a file.
 
-Columns may be numbers, categories, dates or text, with gaps; skrub makes numbers of them. Kernel, width, ridge and the
-calibration of the probabilities are chosen by leave-one-out. Of a large table a sample says what the columns are, and
-all rows are read chunk by chunk: memory does not grow with them.
+Columns may be numbers, categories, dates or text, with missing values; skrub encodes them. Kernel, width, ridge and the
+calibration of the probabilities are selected by leave-one-out. For a large table, the encoding is fitted on a sample,
+and all rows are read chunk by chunk, so memory does not grow with their number.
 
 examples:
   kproba fit people.csv --target income --model income.kproba
   kproba fit sales.parquet --target bought --weight count --model m.kproba --estimator klr
   cat people.csv | kproba fit - --target income --model income.kproba --json
-  kproba fit huge.parquet --target y --model m.kproba --checkpoint sums      (goes on after an interruption)
+  kproba fit huge.parquet --target y --model m.kproba --checkpoint sums      (repeat to resume)
   kproba fit "parts/*.csv" --target y --model m.kproba --stream
 """
 
@@ -32,28 +32,30 @@ NAME = "fit"
 
 def add_options(command) -> None:
     _frames.add_data(command, "training table")
-    command.add_argument("--target", required=True, help="column of the classes")
-    _models.add_model(command, "file to keep the model in")
-    command.add_argument("--weight", help="column of weights")
+    command.add_argument("--target", required=True, help="column with the classes")
+    _models.add_model(command, "model file to write")
+    command.add_argument("--weight", help="column with row weights")
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     command.add_argument(
         "--estimator",
         choices=[_models.AUTO, *sorted(_models.ESTIMATORS)],
         default=_models.AUTO,
-        help="auto is lspc, or for small tables mostly of categories the better of it and klr (default: %(default)s)",
+        help="auto is lspc, or for small, mostly categorical tables the better of lspc and klr (default: %(default)s)",
     )
     command.add_argument(
-        "--stream", action="store_true", help="chunk by chunk, as tables beyond 256 MiB are (compressed: 32 MiB)"
+        "--stream",
+        action="store_true",
+        help="read chunk by chunk, as is done for tables above 256 MiB (compressed: 32 MiB)",
     )
     command.add_argument(
         "--sample-rows",
         type=int,
         metavar="N",
-        help="rows of a streamed table that say what its columns are (default: 50000, fewer of many columns)",
+        help="rows of a streamed table to fit the encoding on (default: 50000, fewer with many columns)",
     )
     _frames.add_chunk_rows(command)
-    command.add_argument("--checkpoint", help="folder where a streamed fit keeps its sums, to go on from there")
-    command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    command.add_argument("--checkpoint", help="folder in which a streamed fit saves its state, to resume from")
+    command.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
 
 
 def run(args) -> None:
@@ -73,7 +75,7 @@ def run(args) -> None:
 
 
 def _refuse_early(args) -> None:
-    """What would fail after a long fit fails before it."""
+    """Raise errors before a long fit that would otherwise come after it."""
     _frames.check_output("--model", args.model)
     if args.checkpoint is not None:
         check_folder(args.checkpoint, f"--checkpoint {args.checkpoint}")
@@ -81,29 +83,31 @@ def _refuse_early(args) -> None:
 
 def _is_streamed(args, table) -> bool:
     if table.format == "excel" and (args.stream or args.checkpoint):
-        raise ValueError(f"{args.data}: Excel files are read as a whole; save it as CSV for --stream and --checkpoint.")
+        raise ValueError(
+            f"{args.data}: Excel files cannot be read in chunks; save it as CSV to use --stream or --checkpoint."
+        )
     return args.stream or args.checkpoint is not None or _frames.is_large(table)
 
 
 def _check_options(args, table) -> None:
-    """Refuse columns that the table lacks, and what has no meaning, before a long fit."""
+    """Raise an error for missing columns and invalid options before a long fit."""
     named = {"--weight": [args.weight] if args.weight else [], "--ignore": args.ignore}
     for option, names in named.items():
         for name in names:
             if name == args.target:
-                raise ValueError(f"{option} {name}: that is the column of the classes, --target.")
+                raise ValueError(f"{option} {name}: this is the --target column.")
             if name not in table.columns:
                 has = _frames.listing(table.columns)
                 raise ValueError(f"{args.data}: there is no column {name!r} for {option}; it has {has}.")
     _frames.check_target(table.columns, args.target, args.data)
     if not _inputs(args, table):
-        raise ValueError(f"{args.data}: there is no column beside {_frames.listing(_beside(args))} to predict from.")
+        raise ValueError(f"{args.data}: there is no column besides {_frames.listing(_beside(args))} to predict from.")
     if args.sample_rows is not None and args.sample_rows < 1:
-        raise ValueError(f"--sample-rows {args.sample_rows}: at least 1 is needed.")
+        raise ValueError(f"--sample-rows {args.sample_rows}: it must be at least 1.")
 
 
 def _beside(args) -> list[str]:
-    """Columns that the classes are not predicted from."""
+    """Columns that are not inputs."""
     return [*args.ignore, *([args.weight] if args.weight else []), args.target]
 
 
@@ -113,7 +117,7 @@ def _inputs(args, table) -> list[str]:
 
 def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     frame, y, dropped = _frames.split_target(_frames.whole(table, args.data), args.target, args.data)
-    _tell_dropped(args, dropped)
+    _report_skipped(args, dropped)
     _refuse_identifiers(args, len(np.unique(y)), len(y))
     X = frame[_inputs(args, table)]
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
@@ -127,15 +131,15 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
 
 
 def _best(args, X, y, weight) -> tuple[Any, dict]:
-    """The classifier with the smallest leave-one-out loss, and what was found of those that were compared."""
+    """The classifier with the smallest leave-one-out loss, and the results of all candidates."""
     fitted = [each.fit(X, y, weight) for each in _models.contenders(args.estimator, X, **_options(args))]
     found = [_left_out(each, y, weight) for each in fitted]
     if len(fitted) == 1:
         return fitted[0], {"leave_one_out": found[0]} if found[0] else {}
     losses = {type(each).__name__: about["log_loss"] for each, about in zip(fitted, found)}
     best = int(np.argmin(list(losses.values())))
-    told = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
-    _text.remark(args, f"leave-one-out log-loss: {told}")
+    listed = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
+    _text.remark(args, f"leave-one-out log-loss: {listed}")
     return fitted[best], {"leave_one_out": found[best], "compared": losses}
 
 
@@ -150,7 +154,7 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     rows = LabelledTable.of(table.settled(needed, verbose), _inputs(args, table), args.target, verbose)
     if not rows.n_rows:
         raise ValueError(f"{args.data}: the column {args.target!r} is empty in every row.")
-    _tell_dropped(args, rows.n_missing)
+    _report_skipped(args, rows.n_missing)
     _refuse_identifiers(args, len(rows.counts), rows.n_rows)
     prepared, n_sample = _prepared(args, rows)
     sketch = RowSketch(prepared)
@@ -161,23 +165,23 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
 
 
 def _prepared(args, rows: LabelledTable):
-    """The vectoriser, fitted on a sample which need not stay in memory, and how many rows that has."""
+    """The vectoriser, fitted on a sample that need not stay in memory, and the size of the sample."""
     sample = rows.sample(args.seed, args.sample_rows)
-    _text.remark(args, f"{len(sample):,} of {rows.n_rows:,} rows say what the columns are")
+    _text.remark(args, f"fitting the encoding of the columns on {len(sample):,} of {rows.n_rows:,} rows")
     return _models.vectorizer().fit(sample), len(sample)
 
 
 def _refuse_identifiers(args, n_classes: int, n_rows: int) -> None:
     if n_classes > n_rows / 2 and n_classes > 1:
         raise ValueError(
-            f"--target {args.target}: it has {n_classes:,} classes in {n_rows:,} rows, fewer than two rows each; is it "
-            "a number or a name of each row?"
+            f"--target {args.target}: it has {n_classes:,} classes in {n_rows:,} rows, fewer than two rows per class; "
+            "it looks like a numeric quantity or an identifier, not a class."
         )
 
 
-def _tell_dropped(args, dropped: int) -> None:
+def _report_skipped(args, dropped: int) -> None:
     if dropped:
-        _text.remark(args, f"{dropped} row(s) without {args.target!r} left out")
+        _text.remark(args, f"{dropped} row(s) without {args.target!r} skipped")
 
 
 def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dict[str, int]) -> dict:
@@ -186,7 +190,7 @@ def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dic
 
 
 def _left_out(classifier, y, weight) -> dict:
-    """How the model does on rows that it did not see: leave-one-out."""
+    """Leave-one-out error and log-loss."""
     proba = getattr(classifier, "loo_proba_", None)
     if proba is None:
         return {}
@@ -215,6 +219,6 @@ def _summary(args, facts: dict) -> str:
     ]
     if "leave_one_out" in facts:
         found = facts["leave_one_out"]
-        told = f"error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}"
-        lines.append(f"leave-one-out: {told} (optimistic: it chose the model)")
+        measured = f"error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}"
+        lines.append(f"leave-one-out: {measured} (optimistic, since it selected the model)")
     return "\n".join([*lines, f"wrote {model} ({facts['bytes'] / 1024:,.0f} kB)"])

@@ -1,7 +1,7 @@
-"""Predict the probabilities of new rows by a model that was kept.
+"""Predict the probabilities of new rows with a saved model.
 
-The answer has a column of the prediction and one of the probability of each class. Rows are read, predicted and written
-chunk by chunk: memory does not grow with them, but for Excel files.
+The output has a column with the prediction and one with the probability of each class. Rows are read, predicted and
+written chunk by chunk, so memory does not grow with their number, except for Excel files.
 
 examples:
   kproba predict new.csv --model income.kproba --out answers.csv
@@ -23,15 +23,17 @@ NAME = "predict"
 
 def add_options(command) -> None:
     _frames.add_data(command, "table of new rows")
-    _models.add_model(command, "file that kproba fit wrote")
+    _models.add_model(command, "model file written by kproba fit")
     command.add_argument("--out", default="-", help=".csv, .parquet, .arrow or .xlsx file (default: standard output)")
-    command.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of the data to keep in front")
+    command.add_argument(
+        "--keep", nargs="+", default=[], metavar="COLUMN", help="columns of the data to copy to the output"
+    )
     _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:
     if args.json and args.out == "-":
-        raise ValueError("--json is for what the command says of itself; write the predictions to a file by --out.")
+        raise ValueError("--json prints a summary, not the predictions; write those to a file with --out.")
     _frames.check_table_output("--out", args.out)
     model = _models.load(args.model)
     args.keep = list(dict.fromkeys(args.keep))
@@ -43,20 +45,20 @@ def run(args) -> None:
             write(_answers(args, model, frame))
             n_rows += len(frame)
         if not n_rows:
-            raise ValueError(f"{args.data}: it has no rows.")
+            raise ValueError(f"{args.data}: the table has no rows.")
     if args.out != "-":
         _text.answer(args, {"rows": n_rows, "out": args.out}, f"wrote {n_rows:,} rows to {args.out}")
 
 
 def _kept(args, model: _models.TableModel, table: Table) -> Table:
-    """The same table, with the columns to keep as they stand in a text file, or else of one type throughout."""
-    lacking = [name for name in args.keep if name not in table.columns]
-    if lacking:
-        raise ValueError(f"{args.data}: there is no column {lacking[0]!r} for --keep.")
+    """The same table, with the columns to keep as text if both files are text, and otherwise with one type each."""
+    missing = [name for name in args.keep if name not in table.columns]
+    if missing:
+        raise ValueError(f"{args.data}: there is no column {missing[0]!r} for --keep.")
     answers = {"prediction", *(f"proba_{label}" for label in model.classes)}
     taken = [name for name in args.keep if name in answers]
     if taken:
-        raise ValueError(f"--keep {taken[0]}: the answers have a column of that name; rename it in the data.")
+        raise ValueError(f"--keep {taken[0]}: the output has a column with this name; rename it in the data.")
     others = [name for name in args.keep if name not in table.types]
     if not others:
         return table

@@ -1,11 +1,11 @@
-"""Write a page about a model: one HTML file that works offline.
+"""Write a report on a model: one HTML file that works offline.
 
-How good the probabilities are, where they are wrong, which rows are doubtful, and what it costs to leave these out.
+It shows how good the probabilities are, where they are wrong, which rows are uncertain, and what rejecting those costs.
 
 examples:
   kproba report test.csv --model income.kproba --out report.html
-  kproba report test.csv --model income.kproba --train people.csv      (with a logistic regression beside it)
-  kproba report people.csv --model income.kproba      (the training table itself: judged by leave-one-out)
+  kproba report test.csv --model income.kproba --train people.csv      (adds a logistic regression)
+  kproba report people.csv --model income.kproba      (the training table: evaluated by leave-one-out)
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ NAME = "report"
 
 
 def add_options(command) -> None:
-    _frames.add_data(command, "table with the classes that the page is about")
-    _models.add_model(command, "file that kproba fit wrote")
-    command.add_argument("--target", help="column of the classes, if it is not named as in the training table")
-    command.add_argument(
-        "--train", help="training table, for the base rates and a logistic regression beside the model"
-    )
-    command.add_argument("--out", default="report.html", help="page to write (default: %(default)s)")
-    command.add_argument("--title", help="default: the name of the data")
+    _frames.add_data(command, "labelled table")
+    _models.add_model(command, "model file written by kproba fit")
+    command.add_argument("--target", help="column with the classes (default: named as in the training table)")
+    command.add_argument("--train", help="training table, for the base rates and a logistic regression to compare with")
+    command.add_argument("--out", default="report.html", help="HTML report to write (default: %(default)s)")
+    command.add_argument("--title", help="title of the report (default: the name of the data)")
     _frames.add_chunk_rows(command)
 
 
