@@ -84,10 +84,10 @@ class TestRefused:
         "y, found", [(np.zeros(40), "0"), (["a"] * 40, "a"), (np.zeros(40, bool), "False")], ids=str
     )
     def test_one_class(self, y, found):
-        refuses(ValueError, rf"y has one class only \(.*{found}.*at least 2 classes", quick().fit, X, y)
+        refuses(ValueError, rf"y has only one class \(.*{found}.*at least 2 classes", quick().fit, X, y)
 
     def test_one_class_left_by_weights(self):
-        message = "y has one class only once rows of weight zero are left out; 2 classes"
+        message = "y has only one class among the rows of positive weight; at least 2"
         refuses(ValueError, message, quick().fit, X, Y, sample_weight=Y)
         refuses(ValueError, message, quick(class_weight={0: 0}).fit, X, Y)
 
@@ -291,7 +291,7 @@ class TestRefused:
     @pytest.mark.parametrize("centers", ["class", ("class", 3)], ids=str)
     def test_class_similarity_needs_shared_centres(self, centers):
         model = quick(class_similarity=np.eye(2), centers=centers)
-        refuses(ValueError, "class_similarity needs centres that all classes share.*centers", model.fit, X, Y)
+        refuses(ValueError, "class_similarity needs centres shared by all classes.*centers", model.fit, X, Y)
 
     def test_class_similarity_of_tags(self):
         refuses(ValueError, "class_similarity.*multi-label", quick(class_similarity=np.eye(2)).fit, X, TAGS)
@@ -303,8 +303,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         "weights, message",
         [
-            ({0: 1.0, 5: 2.0}, "names the class 5, which y does not have"),
-            ({"0": 1.0}, "names the class '0', which y does not have"),
+            ({0: 1.0, 5: 2.0}, "has the class 5, which does not occur in y"),
+            ({"0": 1.0}, "has the class '0', which does not occur in y"),
             ({0: -1.0}, r"class_weight\[0\] = -1\.0.*at least 0"),
             ({0: np.nan}, r"class_weight\[0\] = nan.*finite"),
             ({0: "heavy"}, r"class_weight\[0\] = 'heavy'"),
@@ -379,7 +379,7 @@ class TestAccepted:
         y = Y.copy()
         y[7] = 9
         model = LSPC(centers=centers, selection=selection, folds=2, random_state=0)
-        with pytest.warns(FewRowsWarning, match="single row of the class 9"):
+        with pytest.warns(FewRowsWarning, match="only one row of the class 9"):
             model.fit(X, y)
         np.testing.assert_array_equal(model.classes_, [0, 1, 9])
         is_sound(model.predict_proba(X), 40, 3)

@@ -115,7 +115,7 @@ class TestFit:
         frame.to_csv(folder / "gaps.csv", index=False)
         assert run("fit", folder / "gaps.csv", "--target", "income", "--model", folder / "g.kproba") == 0
         shown = capsys.readouterr()
-        assert "10 row(s) without 'income' left out" in shown.err
+        assert "10 row(s) without 'income' skipped" in shown.err
         assert "150 rows" in shown.out
 
     @pytest.mark.parametrize("estimator", ["klr", "ivm", "surface"])
@@ -214,7 +214,7 @@ class TestPredict:
     def test_its_own_input_is_not_written_over(self, folder, capsys):
         words = ("predict", folder / "test.csv", "--model", folder / "m.kproba", "--out", folder / "test.csv")
         assert run(*words) == cli.BAD_INPUT
-        assert "is the file that is read" in capsys.readouterr().err
+        assert "is also an input file" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -270,8 +270,8 @@ class TestStreams:
         options = ("--stream", "--chunk-rows", 50, "--sample-rows", 100)
         assert run(*words, *options) == 0
         said = capsys.readouterr()
-        assert "100 of 390 rows say what the columns are" in said.err
-        assert "10 row(s) without 'income' left out" in said.err
+        assert "encoding of the columns on 100 of 390 rows" in said.err
+        assert "10 row(s) without 'income' skipped" in said.err
         assert "390 rows, 6 columns (2 numbers, 1 dates, 2 categories, 1 text)" in said.out
         facts = answer(capsys, *words, *options)
         assert facts["sample_rows"] == 100 and facts["rows"] == 390 and facts["rows_left_out"] == 10
@@ -383,7 +383,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (("fit", "none.csv", "--target", "y"), "none.csv: there is no such file"),
+            (("fit", "none.csv", "--target", "y"), "none.csv: no such file"),
             (("fit", "{train}", "--target", "wages"), r"no column 'wages' for --target; it has 'age'"),
             (("fit", "{train}", "--target", "income", "--weight", "w"), "no column 'w' for --weight"),
             (("fit", "{train}", "--target", "income", "--weight", "w", "--stream"), "no column 'w' for --weight"),
@@ -394,21 +394,24 @@ class TestBadInput:
             (("fit", "{train}", "--target", "wages", "--stream"), r"no column 'wages' for --target; it has 'age'"),
             (("fit", "{train}", "--target", "income", "--stream", "--chunk-rows", "0"), "--chunk-rows 0"),
             (("fit", "{train}", "--target", "income", "--stream", "--sample-rows", "0"), "--sample-rows 0"),
-            (("fit", "{few}", "--target", "income", "--ignore", "age"), "no column beside 'age', 'income'"),
+            (("fit", "{few}", "--target", "income", "--ignore", "age"), "no column besides 'age', 'income'"),
             (("fit", "{blank}", "--target", "income", "--stream"), "'income' is empty in every row"),
             (("evaluate", "{blank}", "--model", "{model}"), "'income' is empty in every row"),
-            (("fit", "{sheet}", "--target", "income", "--stream"), "Excel files are read as a whole"),
+            (("fit", "{sheet}", "--target", "income", "--stream"), "Excel files cannot be read in chunks"),
             (("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"), "there is no directory"),
             (("fit", "{junk}", "--target", "y"), "could not be read as parquet"),
             (("fit", "{odd}", "--target", "y"), "--format"),
             (("predict", "{train}", "--model", "{train}"), "train.csv"),
-            (("predict", "{few}", "--model", "{model}"), "it lacks 'job', 'since', 'remark'"),
+            (
+                ("predict", "{few}", "--model", "{model}"),
+                "the columns 'job', 'since', 'remark', which the model was fitted on, are missing",
+            ),
             (("predict", "{train}", "--model", "{model}", "--keep", "id"), "no column 'id' for --keep"),
             (
                 ("evaluate", "{other}", "--model", "{model}"),
                 "'income' has the class 'middle', which the model does not know",
             ),
-            (("compare", "{train}", "--target", "income", "--folds", "90"), "row(s), and every fold needs one"),
+            (("compare", "{train}", "--target", "income", "--folds", "90"), "row(s), but every fold needs one"),
             (
                 ("compare", "{train}", "--target", "income", "--only", "magic"),
                 "--only magic: not installed or not known",

@@ -107,7 +107,7 @@ class TestWeightsAndWidths:
     @pytest.mark.parametrize("classifier", ALL)
     def test_weights_whose_sums_are_no_numbers(self, classifier, weight):
         X, y = two_clouds(20)
-        with pytest.raises(ValueError, match=r"sample_weight has the largest value .* between 1e-15 and 1e\+15"):
+        with pytest.raises(ValueError, match=r"the largest sample_weight is .* between 1e-15 and 1e\+15"):
             classifier().fit(X, y, np.full(20, weight))
         with pytest.raises(ValueError, match=r"class_weight\[0\] = .* between 1e-15 and 1e\+15"):
             classifier(class_weight={0: weight}).fit(X, y)

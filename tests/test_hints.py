@@ -27,7 +27,7 @@ ESTIMATORS = [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernel
 EXPECTED = {
     "C": "Use ridge=..., about 1/(n*C)",
     "gamma": "Use kernel='gaussian', width=(2*gamma)**-0.5",
-    "probability": "Leave it out: there are always probabilities",
+    "probability": "Leave it out: all classifiers give probabilities",
     "degree": "Use kernel=kproba.Polynomial(degree=...)",
     "break_ties": "Leave it out: predict is always the argmax",
 }

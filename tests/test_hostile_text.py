@@ -85,19 +85,19 @@ class TestSpreadsheets:
         odd, out = path.with_name("odd.csv"), path.with_name("odd.xlsx")
         pd.read_csv(path).assign(remark=text).to_csv(odd, index=False)
         assert run("predict", odd, "--model", model, "--out", out, "--keep", "remark") == cli.BAD_INPUT
-        assert "cannot stand in an Excel file" in capsys.readouterr().err
+        assert "cannot be written to an Excel file" in capsys.readouterr().err
         assert not out.exists()
 
     def test_too_many_rows(self, formulas, capsys, monkeypatch):
         path, model = formulas
         monkeypatch.setattr(cli._frames, "SHEET_ROWS", 60)
         assert run("predict", path, "--model", model, "--out", path.with_name("many.xlsx")) == cli.BAD_INPUT
-        assert "a sheet has 60 rows at most" in capsys.readouterr().err
+        assert "a sheet has at most 60 rows" in capsys.readouterr().err
 
     def test_the_old_format(self, formulas, capsys):
         path, model = formulas
         assert run("predict", path, "--model", model, "--out", path.with_name("old.xls")) == cli.BAD_INPUT
-        assert "name a .xlsx file" in capsys.readouterr().err
+        assert "use a .xlsx file" in capsys.readouterr().err
 
 
 def _sheet_xml(path) -> bytes:
@@ -165,7 +165,7 @@ class TestTerminal:
             raise RuntimeError(ESCAPE)
 
         monkeypatch.setattr(cli._models, "load", fail)
-        assert run("evaluate", "t.csv") == cli.UNFORESEEN
+        assert run("evaluate", "t.csv") == cli.UNEXPECTED
         shown = capsys.readouterr().err
         assert is_safe(shown) and "RuntimeError" in shown and "Traceback" in shown
 

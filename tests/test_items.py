@@ -177,7 +177,7 @@ class TestContract:
             model.fit(X, y[:-1])
         with pytest.raises(TypeError, match="partial_fit"):
             model.partial_fit(X, y, classes=[0, 1, 2])
-        with pytest.raises(ValueError, match="means of rows"):
+        with pytest.raises(ValueError, match="averages rows"):
             SurfaceKernelClassifier(kernel=kernel, centers="k-means", width=2.0).fit(X, y)
         if make is not sequences:
             with pytest.raises(ValueError, match="scaling='standard'"):
@@ -304,11 +304,11 @@ class TestHiddenMarkov:
         [
             (lambda X: [*X[:3], np.empty((0, 2))], "sequence 3 is empty"),
             (lambda X: [*X[:3], X[3][:1]], r"sequence 3 has 1 frame.*n_states=2 needs at least 2"),
-            (lambda X: [*X[:3], np.ones((5, 3))], "sequence 3 has 3 coefficients a frame and sequence 0 has 2"),
+            (lambda X: [*X[:3], np.ones((5, 3))], "sequence 3 has 3 coefficients per frame and sequence 0 has 2"),
             (lambda X: [*X[:3], np.array([[1.0, 2.0], [np.nan, 1.0]])], "NaN: sequence 3, frame 1"),
             (lambda X: [*X[:3], np.array([[1.0, np.inf], [0.0, 1.0]])], "infinity: sequence 3, frame 0"),
-            (lambda X: [*X[:3], np.ones(5)], "sequence 3 has one dimension.*reshape"),
-            (lambda X: X[0], "one array of shape.*list of 2-D arrays"),
+            (lambda X: [*X[:3], np.ones(5)], "sequence 3 is 1-D.*reshape"),
+            (lambda X: X[0], "single array of shape.*list of 2-D arrays"),
         ],
     )
     def test_bad_sequences(self, change, message):
@@ -326,7 +326,7 @@ class TestHiddenMarkov:
         X, y = sequences()
         model = LSPC(kernel=HiddenMarkovKernel(2), width=2.0, ridge=0.1, n_jobs=1).fit(X, y)
         assert model.n_features_in_ == 2
-        with pytest.raises(ValueError, match=r"3 coefficients a frame.*expecting 2"):
+        with pytest.raises(ValueError, match=r"3 coefficients per frame.*expecting 2"):
             model.predict(sequences(d=3)[0])
 
     @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ class TestHiddenMarkov:
         [
             (np.ones(4), [4], "frames has shape"),
             (np.ones((4, 2)), [1.5, 2.5], "lengths"),
-            (np.ones((4, 2)), [2, 3], "sum up to 5, but frames has 4"),
+            (np.ones((4, 2)), [2, 3], "add up to 5, but frames has 4"),
             (np.ones((4, 2)), [4, 0], "sequence 1 is empty"),
             (np.array([["a"]]), [1], "frames has shape"),
         ],
@@ -426,7 +426,7 @@ class TestItems:
 
     def test_solvers_that_need_numbers(self):
         X, y = strings()
-        with pytest.raises(ValueError, match="solver='cg' needs rows of numbers"):
+        with pytest.raises(ValueError, match="solver='cg' needs numeric rows"):
             LSPC(kernel="spectrum", solver="cg", centers="all").fit(X, y)
 
     def test_packed_square(self, monkeypatch):
@@ -583,7 +583,9 @@ class TestMended:
         X, y = sequences(40)
         kernel = HiddenMarkovKernel(2, width=2.0, prior_variance=0.1, prior_frames=1.0)
         settings = {"kernel": kernel, "ridge": 0.01, "scaling": None, "link": "none"}
-        with pytest.warns(IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of the spectrum"):
+        with pytest.warns(
+            IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of the spectrum"
+        ):
             model = LSPC(**settings, loo=True, n_jobs=1).fit(X, y)
         assert model.negative_share_ > 0.01
         new = sequences(9, seed=1)[0]

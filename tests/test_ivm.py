@@ -566,7 +566,9 @@ class TestEstimator:
 
     def test_max_points_warns(self):
         X, y, _ = problem(n=80)
-        with pytest.warns(ConvergenceWarning, match="max_points=2 ended the search.*larger tol or ridge"):
+        with pytest.warns(
+            ConvergenceWarning, match="max_points=2 stopped the search.*Increase max_points, tol or ridge"
+        ):
             model = quick(max_points=2).fit(X, y)
         assert len(model.import_indices_) == 2
         with warnings.catch_warnings():
@@ -686,10 +688,10 @@ class TestRefused:
         [
             ((X[:, :1], Y), "tuning: X has 1 features.*2"),
             ((X, Y[:-1]), "tuning: X has 40 rows but y has 39"),
-            ((X, np.zeros(40, int)), "tuning: y has one class only"),
+            ((X, np.zeros(40, int)), "tuning: y has only one class"),
             ((X, np.where(X[:, 0] > 0, 0, 7)), "tuning: y has the class .*7.*which the training y does not have"),
             ((np.full_like(X, np.nan), Y), "tuning: .*NaN"),
-            ((X, TAGS), "tuning: its y has shape"),
+            ((X, TAGS), "tuning: y has shape"),
             ((X, X[:, 0]), "tuning: .*continuous"),
             (X, "tuning must be a pair"),
             ((X,), "tuning must be a pair"),
@@ -702,17 +704,19 @@ class TestRefused:
             quick(ridge="path").fit(X, Y, tuning=tuning)
 
     def test_a_class_without_a_tuning_row(self):
-        with pytest.raises(ValueError, match=r"tuning: y has no row of class .*2.*every class needs a row"):
+        with pytest.raises(
+            ValueError, match=r"tuning: y has no row of class .*2.*every class needs at least one tuning row"
+        ):
             quick().fit(X, np.arange(40) % 3, tuning=(X, Y))
 
     def test_tags_of_another_number(self):
-        with pytest.raises(ValueError, match="tuning: its y has shape"):
+        with pytest.raises(ValueError, match="tuning: y has shape"):
             quick().fit(X, TAGS, tuning=(X, np.column_stack([TAGS, Y])))
 
     def test_data(self):
         for args, message in [
             ((X, Y[:-1]), "X has 40 rows but y has 39"),
-            ((X, np.zeros(40)), "y has one class only"),
+            ((X, np.zeros(40)), "y has only one class"),
             ((X, X[:, 0]), "continuous"),
             ((np.full_like(X, np.inf), Y), "X contains infinity"),
             ((X, Y, -np.ones(40)), "sample_weight has negative"),

@@ -290,7 +290,7 @@ class TestEstimator:
 
     def test_max_points(self, small_sample):
         X, y, _ = problem(n=2500)
-        with pytest.warns(ConvergenceWarning, match="max_points=5 ended the search") as caught:
+        with pytest.warns(ConvergenceWarning, match="max_points=5 stopped the search") as caught:
             model = ImportVectorMachine(width=1.0, ridge=1e-5, max_points=5, random_state=0).fit(X, y)
         assert len(model.centers_) == 5 and caught[0].filename == __file__
 
@@ -311,9 +311,9 @@ class TestEstimator:
         X, y, _ = problem(n=1200)
         source = ArraySource(X, y)
         for options, message in [
-            ({"kernel": "precomputed"}, "kernel='precomputed' needs an array"),
+            ({"kernel": "precomputed"}, "kernel='precomputed' needs the kernel matrix"),
             ({"search": "exact"}, "search='exact' fits every candidate to all rows"),
-            ({"candidates": "all"}, "candidates='all' looks at all rows"),
+            ({"candidates": "all"}, "candidates='all' considers all rows"),
         ]:
             with pytest.raises(ValueError, match=message):
                 ImportVectorMachine(**options).fit(source)

@@ -173,7 +173,7 @@ class TestRefused:
     @pytest.mark.parametrize("centers", ["all", "class"])
     def test_centres_that_need_all_rows(self, centers):
         X, y, _ = rows_of(2, n=200)
-        with pytest.raises(ValueError, match=f"centers='{centers}' has a centre for every row"):
+        with pytest.raises(ValueError, match=f"centers='{centers}' makes every row a centre"):
             KernelLogisticRegression(centers=centers).fit(ArraySource(X, y))
 
     def test_partial_fit(self):

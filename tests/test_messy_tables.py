@@ -91,7 +91,7 @@ def tiny(tmp_path, monkeypatch):
 def test_question_mark_is_no_class(tiny, capsys):
     assert cli.main(["fit", "train.csv", "--target", "y"]) == 0
     shown = capsys.readouterr()
-    assert "5 row(s) without 'y' left out" in shown.err
+    assert "5 row(s) without 'y' skipped" in shown.err
     assert "high 13, low 12" in shown.out
 
 
@@ -117,7 +117,7 @@ def test_semicolons(tmp_path, monkeypatch):
 
 def test_model_that_was_not_fitted(tiny, capsys):
     assert cli.main(["predict", "train.csv"]) == cli.BAD_INPUT
-    assert "model.kproba: there is no such file; kproba fit writes it" in capsys.readouterr().err
+    assert "model.kproba: no such file; create it with kproba fit" in capsys.readouterr().err
 
 
 class TestKindsAreKept:
@@ -165,7 +165,10 @@ class TestKindsAreKept:
     def test_columns_that_nobody_can_read_are_told_of(self, truths, capsys):
         truths.assign(x="unknown").to_csv("odd.csv", index=False)
         assert cli.main(["predict", "odd.csv", "--out", "answers.csv"]) == 0
-        assert "column 'x': none of its 120 values, such as 'unknown', is what the model was" in capsys.readouterr().err
+        assert (
+            "column 'x': the model was fitted on numbers, but none of the 120 values, such as 'unknown', can"
+            in capsys.readouterr().err
+        )
 
     def test_rows_of_any_index(self):
         reader = ColumnKinds().fit(pd.DataFrame({"p": ["1,5", "2,5"]}))
@@ -183,10 +186,10 @@ def test_other_separators(mark, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,y\n1,p,7\n2,q,8\n", "its lines have more fields than the first line has names"),
+        ("a,y\n1,p,7\n2,q,8\n", "some lines have more fields than the first line has names"),
         ("a,a,y\n1,2,p\n3,4,q\n", "there are two columns named 'a'"),
         ("a,y\n1,p\n2,q\n3,r\n", "it has 3 classes in 3 rows"),
-        ("a,y\n1,gr\xf6n\n", "it is no UTF-8 text"),
+        ("a,y\n1,gr\xf6n\n", "it is not UTF-8 text"),
     ],
 )
 def test_files_that_are_refused(text, words, tmp_path, monkeypatch, capsys):
@@ -229,6 +232,6 @@ def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch, capsys):
         assert cli.main(["predict", "t.csv", "--out", out]) == cli.BAD_INPUT
     assert (tmp_path / "t.csv").read_bytes() == before
     assert cli.main(["fit", "t.csv", "--target", "y", "--weight", "y"]) == cli.BAD_INPUT
-    assert "--weight y: that is the column of the classes" in capsys.readouterr().err
+    assert "--weight y: this is the --target column" in capsys.readouterr().err
     assert cli.main(["predict", "t.csv", "--keep", "y", "y", "--out", "out.csv"]) == 0
     assert pd.read_csv("out.csv").columns.tolist() == ["y", "prediction", "proba_p", "proba_q"]

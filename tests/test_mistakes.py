@@ -49,7 +49,7 @@ TABLES = {
     "dates of Polars": (pl.DataFrame({"day": DAYS.to_list()}), "dates.*'day'"),
     "text of Polars": (pl.DataFrame({"city": ["x", "y"] * 30}), "'city'.*OneHotEncoder"),
     "dates as an array": (DAYS.to_numpy()[:, None], "dates.*the column 0"),
-    "intervals": (pd.DataFrame({"bin": pd.cut(X[:, 0], 3)}), "no numbers in the column 'bin'"),
+    "intervals": (pd.DataFrame({"bin": pd.cut(X[:, 0], 3)}), "not numbers in the column 'bin'"),
     "NaN": (FRAME.mask(FRAME > 2), r"contains NaN \(the column 'b'\).*SimpleImputer\(\), {name}\(\)"),
     "NaN in an array": (np.where(X > 2, np.nan, X), r"contains NaN \(the columns? .*SimpleImputer"),
     "missing whole numbers": (FRAME.assign(n=pd.array([None, 3] * 30, dtype="Int64")), r"NaN \(the column 'n'\)"),
@@ -69,7 +69,7 @@ def test_tables(make, found):
 
 TARGETS = {
     "fractions": (X[:, 0], "continuous"),
-    "one class": (np.zeros(60), r"one class only \(0\.0\)"),
+    "one class": (np.zeros(60), r"only one class \(0\.0\)"),
     "words and numbers": (np.array(["a", 1] * 30, dtype=object), r"y mixes labels.*\(int, str\).*strings"),
     "lists of tags": ([["a", "b"] if k else ["a"] for k in Y], "MultiLabelBinarizer"),
     "another length": (Y[:-1], "X has 60 rows but y has 59"),
@@ -118,7 +118,7 @@ OTHERS = {
     "values of a pair": (lambda: LSPC(kernel=lambda x, z: 1.0).fit(X, Y), "all rows and all centres, not with pairs"),
     "rows of a precomputed kernel": (
         lambda: LSPC(kernel="precomputed", ridge=0.1).fit(X @ X.T + np.eye(60), Y).predict(X),
-        "X has 3 features.*60.*kernel values of a new row and every training row",
+        "X has 3 features.*60.*one column per training row",
     ),
     "the parameters of an SVC": (
         lambda: LSPC(C=1, gamma="scale"),
@@ -174,7 +174,7 @@ def test_more_centres_than_memory_holds(make):
     """Before any work: the matrix of two million centres would take terabytes."""
     rows, y = np.arange(2e6)[:, None], np.arange(2_000_000) % 2
     options = {"penalty": "parameters"} if make is LSPC else {}
-    with pytest.raises(MemoryError, match=r"2,000,000 by 2,000,000 numbers takes .* GiB.*centers='auto'"):
+    with pytest.raises(MemoryError, match=r"2,000,000 by 2,000,000 numbers needs .* GiB.*centers='auto'"):
         make(kernel="gaussian", width=1e5, ridge=0.1, centers="all", **options).fit(rows, y)
 
 
@@ -221,7 +221,7 @@ def test_a_forgotten_extra(library, monkeypatch):
 def test_a_class_with_one_row(make, labels):
     y = labels[ONE_ROW]
     with pytest.warns(
-        FewRowsWarning, match=rf"single row of the class {labels[9].item()!r}.*join.*leave it out"
+        FewRowsWarning, match=rf"only one row of the class {labels[9].item()!r}.*merge it.*leave it out"
     ) as caught:
         model = make(kernel="gaussian", width=1.0).fit(X, y)
     assert [each.filename for each in caught if each.category is FewRowsWarning] == [__file__]
@@ -273,7 +273,7 @@ def test_too_few_rows_for_sets(options, words):
 @pytest.mark.parametrize("make", CLASSIFIERS)
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array], ids=["array", "frame", "sparse"])
 def test_exclusive_classes_as_columns(make, form):
-    with pytest.warns(TargetWarning, match=r"its 2 columns are taken for tags.*argmax\(axis=1\)"):
+    with pytest.warns(TargetWarning, match=r"its 2 columns are treated as tags.*argmax\(axis=1\)"):
         model = make(kernel="gaussian", width=1.0).fit(X, form(np.eye(2, dtype=int)[Y]))
     assert model.predict(X).shape == (60, 2)
 
@@ -292,32 +292,32 @@ def test_tags_are_tags():
 @pytest.mark.parametrize("make", CLASSIFIERS)
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array], ids=["64", "32", "sparse"])
 def test_one_column_outweighs_the_others(make, form):
-    words = "scaling=None: the column 2 has more than 99% of .* the other 2 columns that vary. Leave scaling='auto'"
+    words = "scaling=None: the column 2 accounts for more than 99% .* the other 2 columns that vary. Use scaling='auto'"
     with pytest.warns(UnitsWarning, match=words):
         make(scaling=None, kernel="gaussian", width="median").fit(form(UNSCALED), Y)
 
 
 def test_it_is_called_by_its_name():
-    with pytest.warns(UnitsWarning, match="the column 'c' has"):
+    with pytest.warns(UnitsWarning, match="the column 'c' accounts for"):
         LSPC(scaling=None).fit(pd.DataFrame(UNSCALED, columns=list("abc")), Y)
-    with pytest.warns(UnitsWarning, match="the column 12 has"):
+    with pytest.warns(UnitsWarning, match="the column 12 accounts for"):
         LSPC(scaling=None).fit(*load_wine(return_X_y=True))
 
 
 @pytest.mark.parametrize("make", CLASSIFIERS)
 @pytest.mark.parametrize(
     "width, words",
-    [(1e-3, "no row is like another"), (1e5, "all rows are alike"), ([1e-4, 1e-3], "width=0.0001, 0.001")],
+    [(1e-3, "no two rows look similar"), (1e5, "all rows look alike"), ([1e-4, 1e-3], "width=0.0001, 0.001")],
 )
-@pytest.mark.parametrize("scaling, where", [(None, "in the units of X"), ("standard", "once scaled")])
+@pytest.mark.parametrize("scaling, where", [(None, "in the units of X"), ("standard", "after scaling")])
 def test_a_width_in_other_units(make, width, words, scaling, where):
-    with pytest.warns(UnitsWarning, match=rf"width=.*rows are about 2\.\d+ apart {where}") as caught:
+    with pytest.warns(UnitsWarning, match=rf"width=.*the median distance between rows is 2\.\d+ {where}") as caught:
         make(kernel="gaussian", width=width, scaling=scaling).fit(X, Y)
     assert any(words in str(each.message) for each in caught)
 
 
 def test_a_width_of_a_kernel_in_other_units():
-    with pytest.warns(UnitsWarning, match=r"width=0.001.*Leave width='auto', or give one of about 2\.\d"):
+    with pytest.warns(UnitsWarning, match=r"width=0.001.*Use width='auto', or a width of about 2\.\d"):
         LSPC(kernel=Gaussian(width=1e-3), scaling=None).fit(X, Y)
 
 

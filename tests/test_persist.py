@@ -306,7 +306,7 @@ def test_refuses_to_save(tmp_path):
     for model, words in [
         (LSPC(kernel=lambda A, B: A @ B.T, ridge=0.1).fit(X, Y), r"model\.kernel is code .*pickle"),
         (make_pipeline(FunctionTransformer(np.log1p), LSPC()), r"model\.steps\[0\]\[1\]\.func is code"),
-        (make_pipeline(Foreign(), LSPC()), r"Foreign, which is not among the types"),
+        (make_pipeline(Foreign(), LSPC()), r"Foreign, which a model file cannot hold"),
         (LSPC(class_weight={0: 1 + 2j}), r"model\.class_weight\[0\] is a builtins\.complex"),
         (LSPC(ridge=-1), "cannot be saved: ridge=-1 must be positive"),
         (make_pipeline(StandardScaler(), LSPC(), memory="folder"), "memory names a folder"),
@@ -463,10 +463,10 @@ def test_zip_beyond_4_gib(saved, monkeypatch):
 
 
 def test_limits(saved):
-    refused(saved, r"takes [\d,]+ bytes unpacked, and max_bytes=1,000", max_bytes=1000)
+    refused(saved, r"takes [\d,]+ bytes unpacked, but max_bytes=1,000", max_bytes=1000)
     with pytest.raises(ValueError, match="max_bytes=0 must be"):
         kproba.load(saved, max_bytes=0)
-    refused(packed(saved, unpacked(saved), compression=zipfile.ZIP_LZMA), "another method than deflate")
+    refused(packed(saved, unpacked(saved), compression=zipfile.ZIP_LZMA), "method other than deflate")
 
 
 def test_errors_of_the_machine_are_not_hidden(saved, monkeypatch):

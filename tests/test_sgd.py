@@ -69,10 +69,10 @@ def test_everything_chosen(data):
 def test_refused(data):
     X, y, _ = data
     for options in ({"centers": "class"}, {"link": "clip-parameters"}, {"class_similarity": np.eye(3)}):
-        with pytest.raises(ValueError, match="solver='sgd' needs centres that all classes share"):
+        with pytest.raises(ValueError, match="solver='sgd' needs centres shared by all classes"):
             LSPC(solver="sgd", **options).fit(X, y)
     with pytest.raises(ValueError, match="passes=0 must be a whole number"):
         LSPC(solver="sgd", passes=0).fit(X, y)
-    with pytest.raises(ValueError, match="solver='sgd' draws rows at random from memory"):
+    with pytest.raises(ValueError, match="solver='sgd' draws random rows from memory"):
         LSPC(solver="sgd").fit(ArraySource(X, y))
     assert not hasattr(LSPC(solver="sgd"), "partial_fit") and hasattr(LSPC(), "partial_fit")

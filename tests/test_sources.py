@@ -116,11 +116,11 @@ class TestArrays:
     @pytest.mark.parametrize(
         "args, message",
         [
-            ((X[:, 0],), r"matrix of numbers, got 1 dimension"),
-            ((X.astype(str),), "matrix of numbers.*U"),
+            ((X[:, 0],), r"numeric matrix, got 1 dimension"),
+            ((X.astype(str),), "numeric matrix.*U"),
             ((X, Y[:-1]), r"X has 1000 rows but y has shape \(999,\)"),
             ((X, Y, 1.0), r"weight has shape \(\)"),
-            ((X, Y, Y.astype(str)), "weight must hold one number"),
+            ((X, Y, Y.astype(str)), "weight must contain one number"),
         ],
     )
     def test_refused(self, args, message):
@@ -128,7 +128,7 @@ class TestArrays:
 
     @pytest.mark.parametrize("start", [-1, 1001])
     def test_start_outside(self, start):
-        refuses(ValueError, f"start_row={start} lies outside the 1000 rows", list, ArraySource(X).chunks(start))
+        refuses(ValueError, f"start_row={start} is outside the 1000 rows", list, ArraySource(X).chunks(start))
 
     def test_as_source(self, tmp_path):
         source = ArraySource(X, Y)
@@ -137,8 +137,8 @@ class TestArrays:
         array = np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="w+", shape=(N, D))
         mapped = as_source(array, Y, WEIGHT)
         np.testing.assert_array_equal(joined(mapped.chunks()).weight, WEIGHT)
-        refuses(ValueError, "y was given beside a source.*target=", as_source, source, Y)
-        refuses(ValueError, "sample_weight was given beside a source", as_source, source, None, WEIGHT)
+        refuses(ValueError, "y cannot be passed together with a source.*target=", as_source, source, Y)
+        refuses(ValueError, "sample_weight cannot be passed together with a source", as_source, source, None, WEIGHT)
 
 
 class TestCheck:
@@ -174,7 +174,9 @@ class TestCheck:
         weight = WEIGHT.copy()
         weight[70] = bad
         (chunk,) = ArraySource(X, Y, weight).chunks()
-        refuses(ValueError, f"weight {bad:g} in row 70 of here.*at least 0", check_chunk, chunk, "here")
+        refuses(
+            ValueError, f"weight {bad:g} in row 70 of here.*must be 0 or a finite number", check_chunk, chunk, "here"
+        )
 
     @pytest.mark.parametrize("y", [Y, Y.astype(str), Y.astype(str).astype(object), Y > 0, Y.astype(float)])
     def test_sound(self, y):
@@ -444,19 +446,19 @@ class TestRefused:
         path = write(tmp_path / f"x.{suffix}", labelled())
         refuses(
             ValueError,
-            r"target names the column 'Y', which .*x\..* it has the columns a, b, c, y, w",
+            r"target refers to the column 'Y', which .*x\..* it has the columns a, b, c, y, w",
             opened,
             path,
             target="Y",
         )
-        refuses(ValueError, r"weight names the column 'v', which .*x\.", opened, path, weight="v")
+        refuses(ValueError, r"weight refers to the column 'v', which .*x\.", opened, path, weight="v")
         refuses(
-            ValueError, r"columns names the column 'q', which .*has the columns a", opened, path, columns=["a", "q"]
+            ValueError, r"columns refers to the column 'q', which .*has the columns a", opened, path, columns=["a", "q"]
         )
 
     def test_roles(self, tmp_path):
         path = write(tmp_path / "x.parquet", labelled())
-        refuses(ValueError, "columns names 'y', which is the target", opened, path, columns=["a", "y"])
+        refuses(ValueError, "columns contains 'y', which is the target", opened, path, columns=["a", "y"])
         refuses(ValueError, "target and weight are both 'y'", opened, path, weight="y")
         refuses(ValueError, "columns names 'a' more than once", opened, path, columns=["a", "a"])
         refuses(TypeError, r"columns='a' must be a list.*\['a'\]", opened, path, columns="a")
@@ -482,13 +484,13 @@ class TestRefused:
     def test_columns_that_differ(self, tmp_path, suffix):
         write(tmp_path / f"a.{suffix}", labelled())
         write(tmp_path / f"b.{suffix}", labelled(extra=Y))
-        refuses(ValueError, rf"b\.{suffix} has the column 'extra', which .*a\.{suffix} does not", opened, tmp_path)
+        refuses(ValueError, rf"b\.{suffix} has the column 'extra', but .*a\.{suffix} does not", opened, tmp_path)
         assert opened(tmp_path, columns=NAMES).n_features == D
         write(tmp_path / f"b.{suffix}", labelled().drop_columns(["c"]))
         refuses(ValueError, rf"a\.{suffix} has the column 'c', which .*b\.{suffix} does not", opened, tmp_path)
-        refuses(ValueError, rf"columns names the column 'c', which .*b\.{suffix}", opened, tmp_path, columns=NAMES)
+        refuses(ValueError, rf"columns refers to the column 'c', which .*b\.{suffix}", opened, tmp_path, columns=NAMES)
         write(tmp_path / f"b.{suffix}", labelled().drop_columns(["y"]))
-        refuses(ValueError, rf"target names the column 'y', which .*b\.{suffix}", opened, tmp_path)
+        refuses(ValueError, rf"target refers to the column 'y', which .*b\.{suffix}", opened, tmp_path)
         write(
             tmp_path / f"b.{suffix}",
             table_of(X.astype(str) if suffix != "csv" else np.full((N, D), "u"), y=Y, w=WEIGHT),
@@ -498,7 +500,7 @@ class TestRefused:
     def test_labels_that_differ(self, tmp_path, suffix):
         write(tmp_path / f"a.{suffix}", labelled())
         write(tmp_path / f"b.{suffix}", table_of(y=np.array(["u", "v", "w"])[Y], w=WEIGHT))
-        message = rf"target is of another type.*number in .*a\.{suffix}, text in .*b\.{suffix}"
+        message = rf"target has different types in different files.*number in .*a\.{suffix}, text in .*b\.{suffix}"
         refuses(ValueError, message, opened, tmp_path)
 
     def test_labels_of_no_use(self, tmp_path):
@@ -699,7 +701,7 @@ class TestWriter:
         pytest.importorskip("pyarrow")
         refuses(ValueError, r"out\.xls: no format is known.*\.parquet", ProbabilityWriter, tmp_path / "out.xls", "ab")
         refuses(FileNotFoundError, "no directory .*nowhere", ProbabilityWriter, tmp_path / "nowhere" / "o.csv", "ab")
-        refuses(ValueError, "written the same: proba_1, proba_1", ProbabilityWriter, tmp_path / "o.csv", [1, "1"])
+        refuses(ValueError, "same column name: proba_1, proba_1", ProbabilityWriter, tmp_path / "o.csv", [1, "1"])
         (tmp_path / "d.csv").mkdir()
         refuses(IsADirectoryError, r"d\.csv.*is a directory", ProbabilityWriter, tmp_path / "d.csv", "ab")
         with ProbabilityWriter(tmp_path / "out.csv", self.WORDS) as out:

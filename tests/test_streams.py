@@ -397,19 +397,19 @@ class TestRefused:
     def test_options_that_need_all_rows(self, sources, small_sample):
         source = sources("parquet")[0]
         for options, message in [
-            ({"centers": "all"}, "centers='all' has a centre for every row"),
+            ({"centers": "all"}, "centers='all' makes every row a centre"),
             ({"loo": True}, "loo=True keeps the scores of all rows"),
-            ({"kernel": "precomputed"}, "kernel='precomputed' needs an array"),
+            ({"kernel": "precomputed"}, "kernel='precomputed' needs the kernel matrix"),
         ]:
             with pytest.raises(ValueError, match=message):
                 LSPC(**options).fit(source)
 
     def test_labels_beside_files(self, sources, data):
-        with pytest.raises(ValueError, match="y was given beside a source"):
+        with pytest.raises(ValueError, match="y cannot be passed together with a source"):
             LSPC().fit(sources("parquet")[0], data[1])
 
     def test_files_without_target(self, sources):
-        with pytest.raises(ValueError, match=r"no labels; name their column by open_rows\(..., target=...\)"):
+        with pytest.raises(ValueError, match=r"no labels; use open_rows\(..., target=...\) to name their column"):
             LSPC().fit(open_rows(sources("parquet")[0].paths, columns=list("abcd")))
 
     def test_unknown_chunk_sizes(self):
@@ -417,19 +417,19 @@ class TestRefused:
         X = da.ones((100, 2), chunks=50)
         X = X[X[:, 0] > 0]
         with pytest.raises(
-            ValueError, match=r"X is a Dask array of unknown chunk sizes; call X.compute_chunk_sizes\(\)"
+            ValueError, match=r"X is a Dask array with unknown chunk sizes; call X.compute_chunk_sizes\(\)"
         ):
             LSPC().fit(X, da.ones(100, chunks=50))
 
     def test_checkpoint_of_a_cluster(self, sources, tmp_path):
         X, y, weight = sources("dask array")
-        with pytest.raises(ValueError, match="checkpoint is for rows that are read here"):
+        with pytest.raises(ValueError, match="checkpoint does not apply to a Dask collection"):
             LSPC().fit(X, y, weight, checkpoint=tmp_path / "c")
         assert not (tmp_path / "c").exists()
 
     def test_dask_rows_with_plain_labels(self):
         da = pytest.importorskip("dask.array")
-        with pytest.raises(TypeError, match="y must be a Dask collection partitioned as X is, got ndarray"):
+        with pytest.raises(TypeError, match="y must be a Dask collection partitioned like X, got ndarray"):
             LSPC().fit(da.ones((100, 2), chunks=50), np.ones(100))
 
     def test_not_a_number_in_the_middle(self, data, small_sample):
@@ -469,7 +469,7 @@ class TestWhatUsersTry:
             make().fit(open_rows(file, target="label", weight="none", columns=["a", "b"]))
 
     def test_path_and_generator(self, file):
-        with pytest.raises(TypeError, match="is a path; give kproba"):
+        with pytest.raises(TypeError, match="is a path; pass kproba"):
             LSPC().fit(str(file))
         with pytest.raises(TypeError, match="use partial_fit"):
             LSPC().fit((row for row in np.eye(3)), [0, 1, 0])

@@ -374,7 +374,7 @@ class TestRefused:
             ({"n_centers": 0}, ValueError, "n_centers=0 must be a whole number of at least 1"),
             ({"n_centers": "many"}, ValueError, "n_centers='many' is not known"),
             ({"centers": "medoids"}, ValueError, "centers='medoids' is not known; use one of 'auto', 'k-means'"),
-            ({"centers": 5}, TypeError, "centers must be .* got 5. Their number is n_centers"),
+            ({"centers": 5}, TypeError, "centers must be .* got 5. Use n_centers to set their number"),
             ({"centers": np.ones((3, 2))}, ValueError, r"centers has shape \(3, 2\)"),
             ({"centers": np.full((3, 4), np.nan)}, ValueError, "centers contains NaN"),
             ({"link": "clip-parameters"}, ValueError, "link='clip-parameters' is not known"),

@@ -211,5 +211,5 @@ class TestTableSource:
 
     def test_a_bad_weight_is_found(self, rows):
         source = TableSource(rows, SimpleImputer().fit(rows.whole()), weight="none")
-        with pytest.raises(ValueError, match=r"the weight nan in row 0 of those of .* that have 'label'"):
+        with pytest.raises(ValueError, match=r"the weight nan in row 0 among the rows of .* with a value in 'label'"):
             LSPC().fit(source)

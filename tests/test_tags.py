@@ -321,11 +321,11 @@ class TestRefusals:
         self.refuses("drop or fill", tagged()[1][:, [1]])
 
     def test_clusters_of_each_class(self):
-        with pytest.raises(ValueError, match="one class a row, and y is a matrix of tags; use 'k-means'"):
+        with pytest.raises(ValueError, match="one class per row, but y is multi-label; use 'k-means'"):
             SurfaceKernelClassifier(centers="class-k-means").fit(*tagged())
 
     def test_stochastic_gradients(self):
-        with pytest.raises(ValueError, match="without missing values; use solver='auto'"):
+        with pytest.raises(ValueError, match="does not support missing tags in y; use solver='auto'"):
             lspc(solver="sgd").fit(*tagged())
 
 

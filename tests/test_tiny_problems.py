@@ -125,7 +125,7 @@ def test_parity(estimator, d):
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize("y", [[], (), np.array([]), np.empty((0, 2))], ids=["list", "tuple", "array", "matrix"])
 def test_empty_labels(estimator, y):
-    with pytest.raises(ValueError, match="y is empty; give the label of every row of X"):
+    with pytest.raises(ValueError, match="y is empty; pass one label for each row of X"):
         estimator().fit(np.ones((3, 2)), y)
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         estimator().fit(np.empty((0, 2)), y)

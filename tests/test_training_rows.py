@@ -267,4 +267,4 @@ def test_a_file_that_does_not_know_its_rows(folder, tmp_path, capsys):
     model = load(folder / "whole.kproba")
     save(_models.TableModel(model.pipeline, "y", model.columns), tmp_path / "old.kproba")
     found = judged(capsys, folder / "train.csv", tmp_path / "old.kproba")
-    assert "does not know which rows" in found["warning"]
+    assert "does not record which rows" in found["warning"]

@@ -1,4 +1,4 @@
-"""Model files: a fitted model as plain arrays and JSON in one zip, which can be loaded without trusting it."""
+"""Model files: a fitted model as plain arrays and JSON in a zip file, which is safe to load from untrusted sources."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from .types import shortened
 
 __all__ = ["load", "save"]
 
-#: Bytes that a file may take unpacked, unless the user says otherwise.
+#: Default limit on the unpacked size of a file in bytes.
 MAX_BYTES = 4 << 30
 _HEADINGS = {"format", "kproba", "python", "libraries", "nodes", "model"}
 
 
 def save(model: BaseEstimator, path: str | os.PathLike) -> None:
-    """Write a model to a file that anybody can load without running code from it.
+    """Write a model to a file that can be loaded without running any code from it.
 
-    The file is a zip of plain arrays and JSON with checksums. Equal models give equal files. It is written beside
-    ``path`` and put in its place once it is complete.
+    The file is a zip of plain arrays and JSON with checksums. Equal models give equal files. It is first written to a
+    temporary file, which is moved to ``path`` once it is complete.
 
     Parameters
     ----------
-    model : a classifier or transformer of kproba, or a pipeline of such and of scikit-learn's and skrub's preprocessing
-        Functions of the user, such as a callable kernel, are refused.
-    path : path of the file; ``.kproba`` is the usual suffix.
+    model : a kproba classifier or transformer, or a pipeline of these and of scikit-learn or skrub preprocessing
+        Models with your own functions, such as a callable kernel, cannot be saved.
+    path : path of the file; the usual suffix is ``.kproba``.
 
     Raises
     ------
     ModelFileError
-        If the model holds what a model file cannot; the message says where.
+        If the model contains something that a model file cannot hold; the message says where.
 
     Examples
     --------
@@ -60,14 +60,14 @@ def save(model: BaseEstimator, path: str | os.PathLike) -> None:
     True
     """
     if not isinstance(model, BaseEstimator):
-        raise ModelFileError(f"{REFUSAL}: it is a {type(model).__name__}, no estimator.")
+        raise ModelFileError(f"{REFUSAL}: it is a {type(model).__name__}, not an estimator.")
     check_output(path)
     encoder = Encoder()
     try:
         root = encoder.value(model)
         for part in encoder.kept:
             if isinstance(part, BaseEstimator):
-                check(part)  # what cannot be loaded is not saved
+                check(part)  # do not save what cannot be loaded
     except RecursionError:
         raise ModelFileError(f"{REFUSAL}: its objects are nested too deeply.") from None
     except (ValueError, TypeError) as error:
@@ -86,32 +86,32 @@ def save(model: BaseEstimator, path: str | os.PathLike) -> None:
 
 
 def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Read a model that :func:`save` wrote.
+    """Load a model written by :func:`save`.
 
-    No code comes from the file: it names classes of an explicit list, which are filled with numbers and text and then
-    checked; where a row can be made up, one is predicted. Time and memory are at most proportional to the size of the
-    file. What the model says is still what its author wanted it to say.
+    No code from the file is run: it refers to classes on an explicit list, whose attributes are set to numbers and text
+    and then checked; if a suitable row can be generated, the model predicts it. Time and memory are at most proportional
+    to the size of the file. The predictions are still those that the author of the file intended.
 
     Parameters
     ----------
     path : path of the file
     max_bytes : int, default=4 GiB
-        The most that the file may take unpacked. It is compared before any of that memory is taken.
+        Maximum unpacked size of the file. It is checked before any of that memory is allocated.
 
     Returns
     -------
-    The model; it predicts what the saved one did, to the last bit on the same machine and libraries.
+    The model; its predictions equal those of the saved model, to the last bit on the same machine and libraries.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, no model file, of another format version, hostile, or too large.
+        If the file is damaged, not a model file, of another format version, malicious, or too large.
     """
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
-        raise ValueError(f"max_bytes={max_bytes!r} must be a positive whole number.")
+        raise ValueError(f"max_bytes={max_bytes!r} must be a positive integer.")
     name = os.path.expanduser(os.fspath(path))
     if not stat.S_ISREG(os.stat(name).st_mode):
-        raise ModelFileError(f"{name} cannot be loaded: it is no regular file.")
+        raise ModelFileError(f"{name} cannot be loaded: it is not a regular file.")
     with open(name, "rb") as file:
         try:
             with np.errstate(all="ignore"):
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
             raise
         except ModelFileError as error:
             raise ModelFileError(f"{name} cannot be loaded: {error}") from error.__cause__
-        except ModelFileWarning:  # a filter made it an error
+        except ModelFileWarning:  # turned into an error by a warning filter
             raise
         except Exception as error:
             raise ModelFileError(f"{name} cannot be loaded: {type(error).__name__}: {str(error)[:300]}") from error
@@ -130,7 +130,7 @@ def _loaded(file, name: str, max_bytes: int) -> Any:
     members = archive.Archive(file, max_bytes)
     contents = members.model()
     if not isinstance(contents, dict) or not set(contents) >= _HEADINGS or contents["format"] != archive.FORMAT:
-        raise ModelFileError(f"{archive.MODEL} has not the headings of a model.")
+        raise ModelFileError(f"{archive.MODEL} does not have the fields of a model.")
     decoder = Decoder(members)
     decoder.run(contents["nodes"])
     model = decoder.value(contents["model"])
@@ -140,7 +140,7 @@ def _loaded(file, name: str, max_bytes: int) -> Any:
 
 
 def _libraries(encoder: Encoder) -> dict[str, str]:
-    """Versions of the libraries whose objects are inside, and of those that always are."""
+    """Versions of the libraries whose objects are in the model, and of those that are always used."""
     used = {str(node.get("class", node["is"])).partition(".")[0].partition("_")[0] for node in encoder.nodes}
     others = [library for library in ("skrub", "pandas", "polars") if library in used and library in sys.modules]
     found: dict[str, Any] = {"numpy": np, "scipy": scipy, "sklearn": sklearn}
@@ -150,9 +150,9 @@ def _libraries(encoder: Encoder) -> dict[str, str]:
 
 def _warn_of_versions(name: str, version: tuple[int, int], contents: dict[str, Any]) -> None:
     if version > archive.VERSION:
-        made = shortened(contents["kproba"])
+        writer = shortened(contents["kproba"])
         warnings.warn(
-            f"{name} has the newer format {version[0]}.{version[1]}, written by kproba {made}; this one knows "
+            f"{name} has the newer format {version[0]}.{version[1]}, written by kproba {writer}; this version supports "
             f"{archive.VERSION[0]}.{archive.VERSION[1]} and may not understand all of it.",
             ModelFileWarning,
             stacklevel=4,
@@ -163,8 +163,8 @@ def _warn_of_versions(name: str, version: tuple[int, int], contents: dict[str, A
         then, now = libraries.get(library), getattr(sys.modules.get(library), "__version__", None)
         if library in tags and now is not None and str(then).split(".")[:2] != now.split(".")[:2]:
             warnings.warn(
-                f"{name} holds preprocessing of {library} {shortened(then)}, and here is {now}: its attributes may "
-                "have another meaning. Compare some predictions.",
+                f"{name} contains preprocessing of {library} {shortened(then)}, but {now} is installed: its attributes "
+                "may have a different meaning. Compare some predictions.",
                 ModelFileWarning,
                 stacklevel=4,
             )

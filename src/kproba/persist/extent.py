@@ -1,7 +1,7 @@
-"""How far a graph of nodes extends: how deep it is, and how much it is once shared nodes are written out every time.
+"""Limits on a graph of nodes: its depth, and its size if shared nodes are written out every time.
 
-Fifty lists that each hold the one before twice are a few bytes, but no hash, comparison or message of them ends; a
-thousand objects that share one array are checked a thousand times. Both are bounded before anything looks inside.
+Fifty lists that each contain the previous one twice take a few bytes, but hashing, comparing or printing them never
+ends; a thousand objects that share one array are checked a thousand times. Both are limited before anything is used.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 from ..exceptions import ModelFileError
 
-#: Levels of nodes inside nodes. A pipeline of skrub's has about thirty; hash() of 100,000 overflows the stack.
+#: Maximum nesting of nodes. A skrub pipeline has about thirty levels; hash() of 100,000 levels overflows the stack.
 MOST_DEPTH = 100
-#: How many times larger all nodes may be with everything they share written out than with it written once; skrub's
-#: reach twenty.
+#: Maximum ratio of the size with shared nodes written out every time to that with shared nodes written once; skrub
+#: pipelines reach twenty.
 MOST_REPEATED = 200
-#: What is always allowed, so that small models may share as they like.
+#: Bytes that are always allowed, so that small models may share nodes freely.
 FREE = 1 << 20
 
 
 class Extent:
-    """Grows node by node; raises as soon as the nodes so far are too much."""
+    """Tracks depth and size node by node; raises an error as soon as a limit is exceeded."""
 
     def __init__(self) -> None:
         self._depths: list[int] = []
@@ -29,7 +29,7 @@ class Extent:
         self._once = self._written_out = 0
 
     def add(self, node: dict[str, Any]) -> None:
-        """Count the next node, which may point to those before it."""
+        """Count the next node, which may refer to earlier ones."""
         own = depth = shared = 0
         for value in _values(node):
             own += 8 + (len(value) if isinstance(value, str) else 0)
@@ -44,16 +44,16 @@ class Extent:
         self.grow(own)
 
     def grow(self, n_bytes: int) -> None:
-        """Count so many bytes more for the last node: those of its arrays."""
+        """Add the bytes of its arrays to the last node."""
         self._sizes[-1] += n_bytes
         self._once += n_bytes
         self._written_out += n_bytes
         if self._written_out > FREE + MOST_REPEATED * self._once:
-            raise ModelFileError("it holds the same nodes over and over.")
+            raise ModelFileError("it repeats the same nodes too often.")
 
 
 def _values(node: dict[str, Any]) -> Iterator[Any]:
-    """Everything in a node that may point to another one."""
+    """Everything in a node that may refer to another one."""
     for part in node.values():
         yield part
         yield from part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()

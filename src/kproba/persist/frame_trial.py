@@ -1,7 +1,7 @@
-"""One row of missing values through a model of tables, as the command ``kproba fit`` makes them.
+"""A trial prediction with a row of missing values for table models, as created by ``kproba fit``.
 
-Such a model is made for it: a column of a new file may be empty. Only steps that were read for what a hostile state
-could make of one row are run; a model with others has been checked attribute by attribute, and no further.
+Such models accept it, since a column of a new file may be empty. Only steps that were reviewed for what a malicious
+state could do with one row are run; models with other steps are only checked attribute by attribute.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..estimators._base import KernelClassifier
 from ..exceptions import ModelFileError
 from .trial import is_fitted, is_plain_text, through
 
-#: Encoders whose parameters say how much they compute (GapEncoder, MinHashEncoder) are left out where they are fitted,
-#: and durations, for which a column without any is not empty but of another type.
+#: Reviewed steps. Not among them are fitted encoders whose parameters determine how much they compute (GapEncoder,
+#: MinHashEncoder), and durations, for which a column without values has another type.
 _RUN = {
     *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
     *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
@@ -39,7 +39,7 @@ _TEXT = {"CountVectorizer", "HashingVectorizer", "TfidfVectorizer"}
 
 
 def check_frame(model: Any, objects: Iterable[Any]) -> None:
-    """Refuse a model of tables whose steps do not go together."""
+    """Raise an error for a table model whose steps do not match."""
     pipeline = model.pipeline if type(model).__name__ == "TableModel" else model
     steps = [step for _, step in getattr(pipeline, "steps", [])]
     parts = [part for part in objects if isinstance(part, BaseEstimator)]
@@ -57,20 +57,20 @@ def check_frame(model: Any, objects: Iterable[Any]) -> None:
 def _is_run(part: Any) -> bool:
     name = type(part).__name__
     if getattr(part, "n_jobs", None) not in (None, 1) and not isinstance(part, KernelClassifier):
-        return False  # others start processes
+        return False  # would start processes
     if name in _TEXT:
         return is_plain_text(part)
     return isinstance(part, KernelClassifier) or name in _RUN or not is_fitted(part)
 
 
 def _check_names(model: Any, names: list[str], readers: list[Any]) -> None:
-    """The same everywhere: skrub compares names that differ at a length that grows with the cube of their number."""
+    """Check that names agree: for names that differ, skrub takes a time that grows with the cube of their number."""
     asked = getattr(model, "columns", names)
     same = list(asked) == names and all(list(reader.feature_names_in_) == names for reader in readers)
     if not same or len(set(names)) != len(names):
-        raise ModelFileError(f"{type(model).__name__}: its parts are of other columns.")
+        raise ModelFileError(f"{type(model).__name__}: its parts have different columns.")
     if any(reader.module_name_ != "pandas" for reader in readers):
-        raise ModelFileError(f"{type(model).__name__}: it is of frames of another library than pandas.")
+        raise ModelFileError(f"{type(model).__name__}: it was fitted on frames of a library other than pandas.")
 
 
 def _empty_row(kinds: Any, names: list[str]) -> Any:

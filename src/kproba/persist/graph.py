@@ -1,7 +1,7 @@
-"""Objects as a list of plain nodes, and back.
+"""Conversion of objects to a list of plain nodes, and back.
 
-Every value is a JSON scalar, or points to a node by its number. A node says what it ``is`` and may point to nodes
-before it alone: so nothing is nested deeply, nothing can point to itself, and what was shared stays shared.
+Every value is a JSON scalar or refers to a node by its number. A node has a type, ``is``, and may only refer to earlier
+nodes: so nothing is nested deeply, nothing can refer to itself, and shared objects stay shared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .extent import Extent
 from .types import PLAIN_TYPES, class_of, class_tags, function_of, function_tags, rebuilt, shortened, state_of
 
 REFUSAL = "the model cannot be saved"
-#: Arrays of these types are stored as they are; those of objects value by value.
+#: Arrays of these types are stored directly; object arrays are stored value by value.
 _ARRAY_KINDS = "biufSUmM"
 _PANDAS_DTYPE = re.compile(
     r"U?Int(8|16|32|64)|Float(32|64)|boolean|str|string(\[(python|pyarrow)\])?|category"
@@ -31,17 +31,17 @@ _PANDAS_DTYPE = re.compile(
 _POLARS_DTYPE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String|Date|Categorical|Null")
 _POLARS_DATES = re.compile(r"Datetime\((ms|us|ns)\)(?:@([A-Za-z_]+(?:/[A-Za-z0-9_+-]+)*))?")
 _SCALAR_DTYPE = re.compile(r"[<>|](b1|i[1248]|u[1248]|f[248]|U\d{1,9}|[mM]8\[[A-Za-z0-9]{1,6}\])|O")
-#: Entries of a set or keys of a dict that are not text. Their hashes can be foreseen and made to collide, which costs a
-#: number of steps that grows with the square of their number. The hashes of text differ from process to process.
+#: Maximum entries of a set or keys of a dict that are not text. Their hashes are predictable and can be made to collide,
+#: which takes quadratic time. Hashes of text differ from process to process.
 MOST_KEYS = 1 << 14
-#: Keys that may have the same hash: hash(-1) is hash(-2), so tuples of these do collide by accident.
+#: Maximum keys with the same hash: hash(-1) is hash(-2), so tuples of these collide by accident.
 MOST_COLLISIONS = 64
-#: Columns of a sparse matrix in a small file: hashed words have 2**20 unless told otherwise. A product with it takes
+#: Maximum columns of a sparse matrix in a small file: hashed words have 2**20 by default. A product with the matrix takes
 #: memory for every column, empty or not.
 MOST_COLUMNS = 1 << 24
-#: Bytes of one value of a text type: an array of such has so many for every value, however short.
+#: Maximum bytes of a text type: an array takes that many for every value, however short.
 MOST_TEXT_BYTES = 1 << 16
-#: Words of the Mersenne twister; its C code does not check where it stands among them.
+#: Number of words of the Mersenne twister's state; its C code does not check its position.
 _TWISTER_WORDS = 624
 
 
@@ -57,18 +57,18 @@ class Encoder:
         self._numbers: dict[int, int] = {}
         self._open: set[int] = set()
         self._extent, self._n_counted = Extent(), 0
-        self.kept: list[Any] = []  # numbers go by identity, which ends with the object
+        self.kept: list[Any] = []  # keeps objects alive, since they are identified by id()
         self._path: list[str] = []
         self._classes, self._functions = class_tags(), function_tags()
         self._types = {found: name for name, found in PLAIN_TYPES.items()}
 
     def value(self, obj: Any) -> Any:
-        """What stands for an object inside a node."""
+        """The JSON value that represents an object inside a node."""
         if obj is None or type(obj) in (bool, str):
             return obj
         if type(obj) is int:
             if abs(obj) >= 1 << 1024:
-                raise self._refusal("is a number of over a thousand bits")
+                raise self._refusal("is a number of more than a thousand bits")
             return obj
         if type(obj) is float:
             return obj if math.isfinite(obj) else {"float": repr(obj)}
@@ -78,7 +78,7 @@ class Encoder:
         if id(obj) in self._numbers:
             return self._numbers[id(obj)]
         if id(obj) in self._open:
-            raise self._refusal("is part of itself: the objects form a cycle")
+            raise self._refusal("contains itself: the objects form a cycle")
         self._open.add(id(obj))
         self.kept.append(obj)
         node = self._node(obj)
@@ -89,7 +89,7 @@ class Encoder:
         return len(self.nodes) - 1
 
     def _extend(self, node: dict[str, Any]) -> None:
-        """What could not be loaded is not saved."""
+        """Do not save what could not be loaded."""
         try:
             self._extent.add(node)
             self._extent.grow(sum(array.nbytes for array in self.arrays[self._n_counted :]))
@@ -122,7 +122,7 @@ class Encoder:
         return {"is": "object", "class": tag, "state": {name: self._at(f".{name}", state[name]) for name in state}}
 
     def _at(self, step: str, obj: Any) -> Any:
-        """The value of an object that is a step away; an error says by which steps it was reached."""
+        """The value of an object one step down; errors show the path of steps."""
         self._path.append(step)
         value = self.value(obj)
         self._path.pop()
@@ -135,7 +135,7 @@ class Encoder:
         return {"is": type(obj).__name__, "values": self._values(obj)}
 
     def _set(self, obj) -> dict[str, Any]:
-        """In an order that does not depend on hashes, which change from run to run."""
+        """Encode a set in an order that does not depend on hashes, which change from run to run."""
         self._check_keys(obj)
         members = sorted(obj, key=lambda member: (type(member).__name__, repr(member)))
         return {"is": type(obj).__name__, "values": self._values(members)}
@@ -160,7 +160,7 @@ class Encoder:
         if obj.dtype == object:
             return self._object_array(obj)
         if obj.dtype.kind not in _ARRAY_KINDS or (obj.dtype.kind == "f" and obj.dtype.itemsize > 8):
-            raise self._refusal(f"is an array of {obj.dtype}, which a model file does not hold")
+            raise self._refusal(f"is an array of {obj.dtype}, which a model file cannot hold")
         return {"is": "array", "number": self._stored(obj)}
 
     def _stored(self, array: np.ndarray) -> int:
@@ -171,7 +171,7 @@ class Encoder:
         values = obj.ravel().tolist()
         if not values or not all(type(value) is str for value in values):
             return {"is": "objects", "values": self._values(values), "shape": list(obj.shape)}
-        # text of any lengths, one after the other: smaller than JSON, and nothing to parse
+        # concatenated text of any length is smaller than JSON and needs no parsing
         texts = [value.encode("utf-8", "surrogatepass") for value in values]
         ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
         numbers = [self._stored(np.frombuffer(b"".join(texts), np.uint8)), self._stored(ends)]
@@ -184,7 +184,7 @@ class Encoder:
     def _random_state(self, obj: np.random.RandomState) -> dict[str, Any]:
         state: Any = obj.get_state(legacy=False)
         if state["bit_generator"] != "MT19937":
-            raise self._refusal(f"is a random state of {state['bit_generator']}; use MT19937 or a whole number")
+            raise self._refusal(f"is a random state of {state['bit_generator']}; use MT19937 or an integer")
         gauss = [int(state["has_gauss"]), float(state["gauss"])]
         words, place = state["state"]["key"], int(state["state"]["pos"])
         return {"is": "random_state", "words": self._stored(words), "place": place, "gauss": gauss}
@@ -193,13 +193,13 @@ class Encoder:
         if obj.dtype.kind in "mM":
             return {"is": "scalar", "dtype": self._dtype_name(obj.dtype), "value": int(obj.view(np.int64))}
         if obj.dtype.kind not in "biufU" or (obj.dtype.kind != "U" and obj.dtype.itemsize > 8):
-            raise self._refusal(f"is a {obj.dtype}, which a model file does not hold")
+            raise self._refusal(f"is a {obj.dtype}, which a model file cannot hold")
         return {"is": "scalar", "dtype": self._dtype_name(obj.dtype), "value": self.value(obj.item())}
 
     def _dtype_name(self, dtype: np.dtype) -> str:
         name = "O" if dtype.kind == "O" else dtype.str
         if not _SCALAR_DTYPE.fullmatch(name):
-            raise self._refusal(f"is the type {dtype}, which a model file does not hold")
+            raise self._refusal(f"is the type {dtype}, which a model file cannot hold")
         return name
 
     def _function(self, obj: Callable) -> dict[str, Any]:
@@ -208,12 +208,12 @@ class Encoder:
         except (KeyError, TypeError):
             name = getattr(obj, "__qualname__", type(obj).__qualname__)
             raise self._refusal(
-                f"is code ({name}), and a model file holds none. Use a named kernel, a Kernel object of kproba or a "
-                "transformer without functions; or pickle the model, which only those should load who trust it"
+                f"is code ({name}), which a model file cannot hold. Use a named kernel, a kproba Kernel object or a "
+                "transformer without functions; or pickle the model, which should only be loaded from trusted sources"
             ) from None
 
     def _table_type(self, obj: Any) -> dict[str, Any]:
-        """Types and missing values of pandas and polars, by their names."""
+        """Types and missing values of pandas and polars, stored by name."""
         library, name = type(obj).__module__.partition(".")[0], str(obj)
         if library == "pandas" and name in ("<NA>", "NaT"):
             return {"is": "pandas_missing", "name": name}
@@ -224,8 +224,8 @@ class Encoder:
             return {"is": "polars_dtype", "name": polars_name}
         found = obj if isinstance(obj, type) else type(obj)
         raise self._refusal(
-            f"is a {found.__module__}.{found.__qualname__}, which is not among the types that a model file holds; "
-            "pickle keeps such models, for those who trust the file"
+            f"is a {found.__module__}.{found.__qualname__}, which a model file cannot hold; "
+            "pickle the model instead, and only load it from trusted sources"
         )
 
     def _refusal(self, what: str) -> ModelFileError:
@@ -269,7 +269,7 @@ def _polars_name(obj: Any) -> str | None:
 
 
 class Decoder:
-    """Makes objects of nodes, each by one of a few functions."""
+    """Creates objects from nodes, each with one of a few functions."""
 
     def __init__(self, archive: Archive):
         self._archive, self._n_read = archive, 0
@@ -278,12 +278,12 @@ class Decoder:
 
     def run(self, nodes: Any) -> None:
         if not isinstance(nodes, list):
-            raise ModelFileError("its nodes are no list.")
+            raise ModelFileError("its nodes are not a list.")
         for number, node in enumerate(nodes):
             kind = node.get("is") if isinstance(node, dict) else None
             make = _MAKERS.get(kind) if isinstance(kind, str) else None
             if make is None:
-                raise ModelFileError(f"node {number} is of no kind that is known.")
+                raise ModelFileError(f"node {number} has an unknown type.")
             names, function = make
             if set(node) != {"is", *names}:
                 raise ModelFileError(f"node {number}, a {node['is']}, needs {', '.join(names)} and nothing else.")
@@ -292,7 +292,7 @@ class Decoder:
             self.objects.append(function(self, *(node[name] for name in names)))
             self._extent.grow(self._archive.n_bytes_read - before)
         if self._n_read != self._archive.n_arrays:
-            raise ModelFileError(f"it has {self._archive.n_arrays} arrays, of which {self._n_read} are used.")
+            raise ModelFileError(f"it has {self._archive.n_arrays} arrays, of which only {self._n_read} are used.")
 
     def value(self, found: Any) -> Any:
         if found is None or isinstance(found, bool | int | float | str):
@@ -303,11 +303,11 @@ class Decoder:
                 return self.objects[number]
             if found.get("float") in ("nan", "inf", "-inf"):
                 return float(found["float"])
-        raise ModelFileError("a value is neither plain nor does it point to a node before it.")
+        raise ModelFileError("a value is neither plain nor a reference to an earlier node.")
 
     def _values(self, found: Any) -> list[Any]:
         if not isinstance(found, list):
-            raise ModelFileError("the values of a node are no list.")
+            raise ModelFileError("the values of a node are not a list.")
         return [self.value(each) for each in found]
 
     def _list(self, values):
@@ -323,7 +323,7 @@ class Decoder:
         return frozenset(self._keys(values))
 
     def _keys(self, values) -> list[Any]:
-        """Values that can be looked up: plain ones, short tuples of such, and descriptions of models."""
+        """Values that can be keys: plain ones, short tuples of them, and model specifications."""
         found = self._values(values)
         for key in found:
             if not _is_key(key):
@@ -334,17 +334,17 @@ class Decoder:
     def _dict(self, keys, values):
         keys, values = self._keys(keys), self._values(values)
         if len(keys) != len(values):
-            raise ModelFileError("a dict has not as many keys as values.")
+            raise ModelFileError("a dict does not have as many keys as values.")
         return dict(zip(keys, values))
 
     def _slice(self, values):
         parts = self._values(values)
         if len(parts) != 3 or not all(part is None or type(part) is int for part in parts):
-            raise ModelFileError("a slice has three whole numbers, or nothing in their places.")
+            raise ModelFileError("a slice must have three integers or None.")
         return slice(*parts)
 
     def _array(self, number):
-        """Every array is read once and in order: no file can have one read over and over."""
+        """Read an array. Each is read once and in order, so that no file can have one read repeatedly."""
         if type(number) is not int or number != self._n_read or number >= self._archive.n_arrays:
             raise ModelFileError(f"array {shortened(number)} is not the next one.")
         self._n_read += 1
@@ -359,13 +359,13 @@ class Decoder:
 
     def _strings(self, numbers, shape):
         if not isinstance(numbers, list) or len(numbers) != 2:
-            raise ModelFileError("a list of texts has two arrays.")
+            raise ModelFileError("an array of strings must have two arrays.")
         data, ends = (self._array(number) for number in numbers)
         if data.dtype != np.uint8 or ends.dtype != np.int64 or data.ndim != 1 or ends.ndim != 1 or not len(ends):
-            raise ModelFileError("a list of texts has bytes, and where each text ends.")
+            raise ModelFileError("an array of strings must have bytes and the end of each string.")
         starts = np.concatenate([[0], ends[:-1]])
         if (starts > ends).any() or starts[0] != 0 or ends[-1] != len(data):
-            raise ModelFileError("the texts of a list do not go with its bytes.")
+            raise ModelFileError("the ends of an array of strings do not match its bytes.")
         text = data.tobytes()
         array = np.empty(len(ends), dtype=object)
         for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist())):
@@ -376,17 +376,17 @@ class Decoder:
         data, indices, indptr = (self.value(part) for part in (data, indices, indptr))
         parts = (data, indices, indptr)
         if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
-            raise ModelFileError("a sparse matrix has three arrays of numbers.")
+            raise ModelFileError("a sparse matrix must have three arrays of numbers.")
         if not data.dtype.isnative:
-            raise ModelFileError("the values of a sparse matrix are in the byte order of another machine.")
+            raise ModelFileError("the values of a sparse matrix are not in native byte order.")
         if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
-            raise ModelFileError("the indices of a sparse matrix are 32- or 64-bit whole numbers.")
+            raise ModelFileError("the indices of a sparse matrix must be 32- or 64-bit integers.")
         if (
             not isinstance(shape, list)
             or len(shape) != 2
             or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape)
         ):
-            raise ModelFileError(f"a sparse matrix has the shape {str(shape)[:80]}.")
+            raise ModelFileError(f"a sparse matrix has the invalid shape {str(shape)[:80]}.")
         if shape[1] > max(MOST_COLUMNS, self._archive.n_bytes):
             raise ModelFileError(
                 f"a sparse matrix has {shape[1]:,} columns, which is too many for a file of this size."
@@ -415,7 +415,7 @@ class Decoder:
         dtype, value = _checked_dtype(dtype), self.value(value)
         wanted: type = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
         if dtype.kind == "O" or type(value) is not wanted:
-            raise ModelFileError(f"{shortened(value)} is no {dtype}.")
+            raise ModelFileError(f"{shortened(value)} is not a {dtype}.")
         if dtype.kind in "mM":
             return np.array(value, dtype=np.int64).view(dtype)[()]
         return dtype.type(value)
@@ -423,12 +423,12 @@ class Decoder:
     def _dtype(self, name):
         dtype = _checked_dtype(name)
         if dtype.itemsize > MOST_TEXT_BYTES:
-            raise ModelFileError(f"the type {shortened(name)} takes more memory than any that a model has.")
+            raise ModelFileError(f"the type {shortened(name)} takes too much memory per value.")
         return dtype
 
     def _type(self, name):
         if not _is_text(name) or name not in PLAIN_TYPES:
-            raise ModelFileError(f"the type {shortened(name)} is not among those that a model file may hold.")
+            raise ModelFileError(f"the type {shortened(name)} is not allowed in a model file.")
         return PLAIN_TYPES[name]
 
     def _function(self, name):
@@ -436,7 +436,7 @@ class Decoder:
 
     def _pandas_dtype(self, name):
         if not _is_text(name) or not _PANDAS_DTYPE.fullmatch(name):
-            raise ModelFileError(f"the type {shortened(name)} of pandas is not among those that a model file may hold.")
+            raise ModelFileError(f"the type {shortened(name)} from pandas is not allowed in a model file.")
         return _pandas_dtype(name)
 
     def _pandas_missing(self, name):
@@ -454,26 +454,26 @@ class Decoder:
             unit: Any = dates[1]
             return pl.Datetime(unit, dates[2])
         if not _is_text(name) or not _POLARS_DTYPE.fullmatch(name):
-            raise ModelFileError(f"the type {shortened(name)} of polars is not among those that a model file may hold.")
+            raise ModelFileError(f"the type {shortened(name)} from polars is not allowed in a model file.")
         return getattr(pl, name)()
 
     def _object(self, tag, state):
         if not isinstance(state, dict):
-            raise ModelFileError("the attributes of an object are no JSON object.")
+            raise ModelFileError("the attributes of an object are not a JSON object.")
         cls = class_of(tag)
         if issubclass(cls, tuple):
-            raise ModelFileError(f"{cls.__name__} is a tuple and has no attributes of its own.")
+            raise ModelFileError(f"{cls.__name__} is a tuple and cannot have attributes.")
         return rebuilt(cls, {name: self.value(found) for name, found in state.items()})
 
     def _named_tuple(self, tag, values):
         cls: Any = class_of(tag)
         found = self._values(values)
         if not issubclass(cls, tuple) or len(found) != len(cls._fields):
-            raise ModelFileError(f"{cls.__name__} is not made of {len(found)} values.")
+            raise ModelFileError(f"{cls.__name__} does not have {len(found)} values.")
         return tuple.__new__(cls, found)
 
 
-#: What a node of each kind has beside its kind, and what makes an object of that.
+#: For each node type, its other fields and the function that creates an object from them.
 _MAKERS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "list": (("values",), Decoder._list),
     "tuple": (("values",), Decoder._tuple),
@@ -500,13 +500,15 @@ _MAKERS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
 
 
 def check_collisions(keys: Collection[Any]) -> None:
-    """Refuse keys that a dict or set would take more than linear time for."""
-    foreseen = [hash(key) for key in keys if not isinstance(key, str)]
-    if len(foreseen) > MOST_KEYS:
-        raise ModelFileError(f"a dict or set has {len(foreseen):,} keys that are not text; {MOST_KEYS:,} is the most.")
-    ordered = np.sort(np.array(foreseen, dtype=np.int64))
+    """Raise an error for keys for which a dict or set would take more than linear time."""
+    predictable = [hash(key) for key in keys if not isinstance(key, str)]
+    if len(predictable) > MOST_KEYS:
+        raise ModelFileError(
+            f"a dict or set has {len(predictable):,} keys that are not text; the maximum is {MOST_KEYS:,}."
+        )
+    ordered = np.sort(np.array(predictable, dtype=np.int64))
     if (ordered[MOST_COLLISIONS:] == ordered[:-MOST_COLLISIONS]).any():
-        raise ModelFileError(f"a dict or set has more than {MOST_COLLISIONS} keys of the same hash.")
+        raise ModelFileError(f"a dict or set has more than {MOST_COLLISIONS} keys with the same hash.")
 
 
 def _is_key(key: Any, depth: int = 3) -> bool:
@@ -520,11 +522,11 @@ def _is_key(key: Any, depth: int = 3) -> bool:
 
 
 def _check_csr(n_values: int, indices: np.ndarray, indptr: np.ndarray, shape: list[int]) -> None:
-    """Products go by the indices and do not look, and SciPy's own check looks only where the last row ends above 0."""
+    """Check the indices, which products do not; SciPy's own check only looks if the last row ends above 0."""
     if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        raise ModelFileError("the rows of a sparse matrix do not follow each other.")
+        raise ModelFileError("the row pointers of a sparse matrix are not in order.")
     if len(indices) != n_values or indptr[-1] > n_values or ((indices < 0) | (indices >= shape[1])).any():
-        raise ModelFileError("a sparse matrix has values outside of its rows and columns.")
+        raise ModelFileError("a sparse matrix has values outside its rows and columns.")
 
 
 def _is_text(name: Any) -> bool:
@@ -533,7 +535,7 @@ def _is_text(name: Any) -> bool:
 
 def _checked_dtype(name: Any) -> np.dtype:
     if not _is_text(name) or not _SCALAR_DTYPE.fullmatch(name):
-        raise ModelFileError(f"the type {shortened(name)} is not among those that a model file may hold.")
+        raise ModelFileError(f"the type {shortened(name)} is not allowed in a model file.")
     return np.dtype(name)
 
 

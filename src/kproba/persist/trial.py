@@ -1,8 +1,8 @@
-"""One row through a loaded model, so that what does not fit together shows when it is loaded.
+"""A trial prediction of one row, so that parts of a model that do not match are detected when it is loaded.
 
-The row costs no more than reading the model did: it is narrow or as wide as the centres, starts no process, runs no
-pattern of the file and goes to no device. Where such a row cannot be made, for frames and pictures say, the checks of
-``audit.py`` are all there is.
+The row costs no more than reading the model: it is narrow or as wide as the centres, starts no process, runs no regular
+expression from the file and uses no device. If no such row can be generated, for example for frames and pictures, only
+the checks of ``audit.py`` apply.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..estimators._base import KernelClassifier
 from ..exceptions import ModelFileError
 from ..kernels import ChiSquared, Intersection, Precomputed, Spectrum
 
-#: Columns of a row that is made up for a pipeline: a wider one may be larger than its file.
+#: Maximum columns of a generated row for a pipeline: a wider row could be larger than the file.
 MOST_COLUMNS = 1 << 16
-#: The pattern of scikit-learn's words; another one might search a short text for ever.
+#: scikit-learn's default word pattern; another one might search a short text forever.
 _WORDS = r"(?u)\b\w\w+\b"
-#: Transformers that take any finite numbers of the right width, and make about as many of them.
+#: Transformers that accept any finite row of the right width, and return about as many numbers.
 _UNDEMANDING = {
     *(
         "StandardScaler",
@@ -47,19 +47,19 @@ _UNDEMANDING = {
 
 
 def check_scores(clf: KernelClassifier, k: int) -> None:
-    """The scores of one row, and what the link makes of them."""
+    """Check the scores of one row, and the result of the link."""
     scores = _features(clf) @ clf.coef_ + clf.intercept_
     if scores.shape != (1, k) or not np.isfinite(scores).all():
-        raise ModelFileError(f"{type(clf).__name__}: it has no finite score for a row in the middle.")
+        raise ModelFileError(f"{type(clf).__name__}: it has no finite score for a central row.")
     decision = clf.link_.decision(scores)
     proba = None if clf.link == "none" else clf.link_.probabilities(scores)
     for found in (decision, proba):
         if found is not None and (found.shape != (1, len(clf.classes_)) or not np.isfinite(found).all()):
-            raise ModelFileError(f"{type(clf).__name__}: its link does not go with its classes.")
+            raise ModelFileError(f"{type(clf).__name__}: its link does not match its classes.")
 
 
 def _features(clf: KernelClassifier) -> np.ndarray:
-    """Of a row in the middle, (1, b); of no row in particular where rows are items or columns of a kernel matrix."""
+    """Features (1, b) of a central row, or zeros for most items and for precomputed kernels."""
     basis, scaling = clf.basis_, clf.scaling_
     if isinstance(basis.centers, Items):
         return _features_of_text(basis)
@@ -74,7 +74,7 @@ def _features(clf: KernelClassifier) -> np.ndarray:
 
 
 def _features_of_text(basis: Basis) -> np.ndarray:
-    """Counts of what centres share with a text are there already; models of sequences would have to be fitted."""
+    """Features of a text, if the counts of the centres are cached; models of sequences would have to be fitted."""
     kernel: Any = basis.kernel
     centers: Any = basis.centers
     known = isinstance(kernel, Spectrum) and ("bags", kernel._lengths, bool(kernel.positions))
@@ -84,7 +84,7 @@ def _features_of_text(basis: Basis) -> np.ndarray:
 
 
 def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | None]:
-    """The same without empty columns: there may be many more of these than bytes in the file."""
+    """The same without empty columns, of which there may be many more than bytes in the file."""
     centers: Any = basis.centers
     used = np.sort(centers.indices)
     used = used[np.diff(used, prepend=-1) > 0]
@@ -103,7 +103,7 @@ def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | N
 
 
 def check_pipeline(pipeline: Any) -> None:
-    """One row from step to step."""
+    """Pass one row through all steps."""
     steps = [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
     if not steps or not is_fitted(steps[-1]):
         return
@@ -115,10 +115,10 @@ def check_pipeline(pipeline: Any) -> None:
 
 
 def through(steps: list[Any], row: Any) -> None:
-    """Refuse steps that do not take what the one before makes of a row. A frame has names of columns all the way."""
+    """Raise an error if a step does not accept the output of the previous one. A frame keeps its column names."""
     last, has_names = steps[-1], hasattr(row, "columns")
     for step in steps[: -1 if isinstance(last, KernelClassifier) else None]:
-        step = copy(step)  # some remember that they were used
+        step = copy(step)  # some change their state in transform
         if not has_names:
             vars(step).pop("feature_names_in_", None)
             row = np.asarray(row) if hasattr(row, "columns") else row
@@ -127,7 +127,7 @@ def through(steps: list[Any], row: Any) -> None:
         values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
         if row.shape != (1, last.n_features_in_) or not np.isfinite(values).all():
             raise ModelFileError(
-                f"{type(last).__name__} takes {last.n_features_in_} columns; the steps before make others."
+                f"{type(last).__name__} needs {last.n_features_in_} columns, but the steps before return others."
             )
 
 
@@ -136,7 +136,7 @@ def is_fitted(step: Any) -> bool:
 
 
 def _is_undemanding(step: Any) -> bool:
-    """Whether a step takes any row, and no more time and memory for it than its own size."""
+    """Whether a step accepts any row, with time and memory at most proportional to its own size."""
     name = type(step).__name__
     if isinstance(step, KernelClassifier):
         return not isinstance(getattr(vars(step).get("basis_"), "kernel", None), ChiSquared | Intersection)
@@ -150,7 +150,7 @@ def _is_undemanding(step: Any) -> bool:
 
 
 def _sample(step: Any) -> Any:
-    """A row that the first step of a pipeline could have been fitted on; None where none can be made up."""
+    """A row that the first step of a pipeline accepts; None if none can be generated."""
     name = type(step).__name__
     maker = _SAMPLES.get(name)
     if maker is None and not _is_undemanding(step):
@@ -166,7 +166,7 @@ def _text(step: Any) -> Any:
 
 
 def is_plain_text(step: Any) -> bool:
-    """Whether a text is taken apart without a pattern of the file's own."""
+    """Whether a text is tokenized without a regular expression from the file."""
     return step.analyzer in ("char", "char_wb") or (step.analyzer == "word" and step.token_pattern == _WORDS)
 
 
@@ -187,7 +187,7 @@ def _bag(step: Any) -> Any:
 
 
 def _columns(transformer: Any) -> Any:
-    """A row of columns that are told by number, each as the transformer of that column wants it."""
+    """A row for a transformer with numbered columns, with values that the transformer of each column accepts."""
     d, n_jobs = transformer.n_features_in_, transformer.n_jobs
     if n_jobs not in (None, 1) or hasattr(transformer, "feature_names_in_"):
         return None
@@ -208,7 +208,7 @@ def _columns(transformer: Any) -> Any:
 
 
 def _places(columns: Any, d: int) -> Any:
-    """Numbers of the columns, or None where they are told otherwise."""
+    """Column numbers, or None if columns are specified in another way."""
     if isinstance(columns, slice):
         return range(d)[columns]
     columns = np.atleast_1d(np.asarray(columns))
@@ -217,7 +217,7 @@ def _places(columns: Any, d: int) -> Any:
     return columns.astype(np.int64) if columns.dtype.kind in "iu" or not columns.size else None
 
 
-#: Those that tell from themselves what they take, and may stand in a ColumnTransformer.
+#: Steps of a ColumnTransformer whose state determines which values they accept.
 _OF_COLUMNS = {"OneHotEncoder", "OrdinalEncoder", "SimpleImputer"}
 _SAMPLES: dict[str, Callable[[Any], Any]] = {
     "CountVectorizer": _text,
