@@ -486,6 +486,10 @@ def _check_shapes(obj: Any) -> None:
         _need(name != "scale_" or (np.abs(array.astype(float)) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
+#: These turn text into numbers, so that no other step can come before them.
+_OF_TEXT = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
+
+
 def _check_pipeline(pipeline: Any) -> None:
     _need(
         pipeline.memory is None,
@@ -498,6 +502,7 @@ def _check_pipeline(pipeline: Any) -> None:
     for (_, before), (_, step) in pairwise(pipeline.steps):
         fits = not isinstance(step, BagOfFeatures) or isinstance(before, PictureDescriptors)
         _need(fits, pipeline, f"{type(before).__name__} makes no items for BagOfFeatures")
+        _need(type(step).__name__ not in _OF_TEXT, pipeline, f"{type(before).__name__} makes no text")
     check_pipeline(pipeline)
 
 
@@ -612,6 +617,8 @@ def _check_vocabulary(vectorizer: Any) -> None:
     _check_output_type(vectorizer)
     has_pattern = vectorizer.analyzer != "word" or isinstance(vectorizer.token_pattern, str)
     _need(has_pattern or vectorizer.tokenizer is not None, vectorizer, "token_pattern is no pattern")
+    given = getattr(vectorizer, "vocabulary", None)
+    _need(not isinstance(given, type), vectorizer, "vocabulary is a type")
     weighing = vars(vectorizer).get("_tfidf")
     _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")
