@@ -410,11 +410,11 @@ class TagsFit:
         small = np.exp(-np.abs(odds))
         p = np.where(odds > 0, 1.0, small) / (1.0 + small)
         value = np.einsum("ti,ti->t", share, np.maximum(odds, 0.0) + np.log(1.0 + small) - targets * odds)
-        residual, bend = share * (p - targets), share * p * (1.0 - p)
+        residual, spread = share * (p - targets), share * p * (1.0 - p)
         gradient = np.stack([np.einsum("ti,ti->t", residual, slope) for slope in slopes])
         curvature = np.empty((4, 4, len(q)))
         for i, slope in enumerate(slopes):
-            weighted = bend * slope
+            weighted = spread * slope
             for j in range(i + 1):
                 curvature[i, j] = curvature[j, i] = np.einsum("ti,ti->t", weighted, slopes[j])
         held, away = self.held[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]

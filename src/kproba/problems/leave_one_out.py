@@ -121,8 +121,8 @@ class FullSolution:
         moves, blocks = np.zeros((n, k, 1)), M.reshape(n * k, n, k)
         rest = (M @ self._remainder(moves, [row]).ravel()).reshape(n, k, 1)
         for _ in range(NEWTON_STEPS):
-            bend = self._bend(moves, row)
-            J = np.einsum("aml,mlj->amj", blocks, bend).reshape(n * k, n * k)
+            jacobian = self._remainder_jacobian(moves, row)
+            J = np.einsum("aml,mlj->amj", blocks, jacobian).reshape(n * k, n * k)
             J.flat[:: n * k + 1] += 1.0
             step = np.linalg.solve(J, rest.ravel()).reshape(n, k, 1)
             moves, rest = self._shortened(M, row, moves, rest, step)
@@ -140,7 +140,7 @@ class FullSolution:
                 return tried, left
         return tried, left
 
-    def _bend(self, moves: np.ndarray, row: int) -> np.ndarray:
+    def _remainder_jacobian(self, moves: np.ndarray, row: int) -> np.ndarray:
         """∂s/∂Δ (n, k, k) of the model without a row."""
         _, P = self.loss.evaluate(self.U + moves[:, :, 0], self.labels, np.zeros(len(moves)))
         without = self.weight.copy()

@@ -214,8 +214,8 @@ class Objective:
         for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
             psi = factor.psi[where]
             U = psi @ low
-            bent = self.loss.curvature_product(point.P[where], U) * weight[where] - taken[where] * U
-            product += psi.T @ bent.astype(psi.dtype, copy=False)
+            weighted = self.loss.curvature_product(point.P[where], U) * weight[where] - taken[where] * U
+            product += psi.T @ weighted.astype(psi.dtype, copy=False)
         return product
 
     def preconditioner(self, point: Point, weight: np.ndarray | None = None) -> Preconditioner:
@@ -240,19 +240,19 @@ class Objective:
         return np.where(np.arange(self.n_rows) % every == 0, float(every), 0.0)
 
     def ray(self, point: Point, direction: np.ndarray):
-        """A function of t: the point X + tD with the slope and the bend of the objective there."""
-        rows, turned, pull = self.design.rows, self.design.columns(direction), self._penalty_gradient(direction)
+        """A function of t: the point X + tD with the slope and the curvature of the objective there."""
+        rows, along, pull = self.design.rows, self.design.columns(direction), self._penalty_gradient(direction)
         cross, square = float(np.vdot(direction, point.penalty_gradient)), float(np.vdot(direction, pull))
         base = 0.5 * float(np.vdot(point.X, point.penalty_gradient))
 
         def at(t: float):
-            U = point.U + t * turned
+            U = point.U + t * along
             loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
             value = loss + base + t * cross + 0.5 * t * t * square
-            slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), turned))
-            bend = float(rows.weight @ np.einsum("ij,ij->i", self.loss.curvature_product(P, turned), turned))
+            slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), along))
+            curvature = float(rows.weight @ np.einsum("ij,ij->i", self.loss.curvature_product(P, along), along))
             moved = Point(point.X + t * direction, U, P, point.penalty_gradient + t * pull, value)
-            return moved, slope + cross + t * square, bend + square
+            return moved, slope + cross + t * square, curvature + square
 
         return at
 

@@ -174,9 +174,9 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
     """
     which, factors = np.arange(pool.draw(model)), model.factors()
     if len(which) > FINALISTS:
-        bend, lower = _mean_curvature(model, factors)
+        curvature, lower = _mean_curvature(model, factors)
         parts = _slices(pool, 16 * len(model.task))
-        decrease = np.concatenate([_predicted_decrease(model, pool.residuals(model, p), bend, lower) for p in parts])
+        decrease = np.concatenate([_predicted_decrease(model, pool.residuals(model, p), curvature, lower) for p in parts])
         pool.rate(decrease)
         which = np.argsort(-decrease, kind="stable")[:FINALISTS]
         which = which[decrease[which] > 0.0]
@@ -190,18 +190,18 @@ def _mean_curvature(model: ImportModel, factors: Factors) -> tuple[np.ndarray, n
     """The curvature as one number a row (n,), and the factor that goes with it."""
     if model.beta.shape[1] == 1:
         return factors.curvatures[0][:, 0, 0], factors.lowers[0]
-    bend = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
-    return bend, model.factor(bend[:, None, None])
+    curvature = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
+    return curvature, model.factor(curvature[:, None, None])
 
 
 def _slices(pool: Pool, bytes_each: int) -> list[slice]:
     return row_slices(len(pool.rows), bytes_each, BATCH_BYTES)
 
 
-def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lower: np.ndarray) -> np.ndarray:
+def _predicted_decrease(model: ImportModel, new: Residuals, curvature: np.ndarray, lower: np.ndarray) -> np.ndarray:
     """½ g̃ᵀS_l⁻¹g̃ of every candidate (m,), −∞ in the span: S_l is the Schur complement of the present Hessian.
 
-    ``bend`` (n,) stands for the curvature: its mean over the columns of U, so that S_l is a number. That is exact for
+    ``curvature`` (n,) stands for the curvature: its mean over the columns of U, so that S_l is a number. That is exact for
     two classes; with more, it takes one product with Ψ instead of one for each pair of classes. ``lower`` is the
     factor of the Hessian with that curvature.
     """
@@ -209,7 +209,7 @@ def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lo
 
     def part(rows):
         columns = R[rows]
-        weighted = columns * bend[rows, None]
+        weighted = columns * curvature[rows, None]
         return psi[rows].T @ weighted, np.einsum("ij,ij->j", weighted, columns), columns.T @ slope[rows]
 
     B, own, pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
@@ -229,11 +229,11 @@ class JointStep:
 
     def __init__(self, model: ImportModel, new: Residuals):
         self.model, task, psi, slope = model, model.task, model.psi, model.task.slope(model.P)
-        bend, self._lower = _mean_curvature(model, model.factors())
+        curvature, self._lower = _mean_curvature(model, model.factors())
         self.rows, R = new.rows[new.is_open], new.columns[:, new.is_open]
 
         def part(rows):
-            weighted = R[rows] * bend[rows, None]
+            weighted = R[rows] * curvature[rows, None]
             return psi[rows].T @ weighted, R[rows].T @ weighted, R[rows].T @ slope[rows]
 
         B, squares, self._pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))

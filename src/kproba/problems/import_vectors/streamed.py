@@ -292,10 +292,10 @@ def on_sample(model: ImportModel, columns: np.ndarray, inner: np.ndarray) -> Exp
     ``inner`` (m, m) are their products in the space of the kernel.
     """
     task, a = model.task, model.psi.shape[1]
-    slope, bend = task.slope(model.P), task.rows.weight * task.loss.mean_curvature(model.P)
+    slope, curvature = task.slope(model.P), task.rows.weight * task.loss.mean_curvature(model.P)
     sums = LossSums.zeros(a + columns.shape[1], slope.shape[1], 1)
     for rows in row_slices(len(task), 8 * COPIES * len(sums.gradient)):
-        sums.add(np.hstack([model.psi[rows], columns[rows]]), 0.0, slope[rows], bend[rows, None, None])
+        sums.add(np.hstack([model.psi[rows], columns[rows]]), 0.0, slope[rows], curvature[rows, None, None])
     here = Expansion.of(sums, _padded(model.beta, columns.shape[1]), model.ridge)
     here.hessian[a:, a:] += model.ridge * (inner - np.eye(len(inner)))
     return here.beyond(a)
