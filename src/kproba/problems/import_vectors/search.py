@@ -176,7 +176,9 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
     if len(which) > FINALISTS:
         curvature, lower = _mean_curvature(model, factors)
         parts = _slices(pool, 16 * len(model.task))
-        decrease = np.concatenate([_predicted_decrease(model, pool.residuals(model, p), curvature, lower) for p in parts])
+        decrease = np.concatenate(
+            [_predicted_decrease(model, pool.residuals(model, p), curvature, lower) for p in parts]
+        )
         pool.rate(decrease)
         which = np.argsort(-decrease, kind="stable")[:FINALISTS]
         which = which[decrease[which] > 0.0]
