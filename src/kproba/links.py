@@ -41,7 +41,7 @@ class Clip:
         return positive / positive.sum(axis=1, keepdims=True)
 
     def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """−inf where a score is not positive."""
+        """−inf if a score is not positive."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities(scores))
 
@@ -155,7 +155,7 @@ class PerTag:
         return self._each(self.link.probabilities, scores)[:, :, 1]
 
     def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """−inf where a tag's score is not positive."""
+        """−inf if the score of a tag is not positive."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities(scores))
 

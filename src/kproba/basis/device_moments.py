@@ -36,14 +36,14 @@ class DeviceMoments:
         phi -= self.mean
         self.n += float(weight.sum())
         weighted = not (weight == 1.0).all()
-        self.h += self.device.product(phi.mT, self._beside(phi, targets, weight if weighted else None))
+        self.h += self.device.product(phi.mT, self._weighted_targets(phi, targets, weight if weighted else None))
         if weighted:
             phi *= self._like(phi, np.sqrt(weight)[:, None])
         for strip in self._strips(phi.shape[1]):
             self.H[strip, : strip.stop] += self.device.product(phi[:, strip].mT, phi[:, : strip.stop])
         return self
 
-    def _beside(self, phi, targets: np.ndarray, weight: np.ndarray | None):
+    def _weighted_targets(self, phi, targets: np.ndarray, weight: np.ndarray | None):
         """w[t, 1] (m, k + 1) on the device; also adds the targets to the totals. ``weight=None`` means unit weights."""
         xp, k = self.device.xp, len(self.totals)
         if targets.ndim == 1:

@@ -122,7 +122,7 @@ class Square:
         return own
 
     def resolves(self, ridge: float) -> bool:
-        """Whether rounding errors of M are small beside the ridge."""
+        """Whether rounding errors of M are small compared to the ridge."""
         return bool(np.finfo(self.dtype).eps * self._largest <= SINGLE_SHARE * ridge)
 
     @cached_property

@@ -121,7 +121,7 @@ def _has_learnt(model: ImportModel) -> bool:
 def _may_yet_learn(model: ImportModel, pool: Pool) -> bool:
     """Whether the model is almost constant although all candidates together would improve it."""
     enough = PROMISING * model.value
-    return not _has_learnt(model) and pool.most(model) > enough and JointStep.beside(model, pool).decrease() > enough
+    return not _has_learnt(model) and pool.most(model) > enough and JointStep.of_pool(model, pool).decrease() > enough
 
 
 def change(values: Sequence[float], lookback: int) -> tuple[float, float]:
@@ -193,7 +193,7 @@ def _follow_once(
 
 def _all_would_learn(task: Task, pool: Pool, ridges: Sequence[float], tuning: Tuning) -> bool:
     """Whether the model of all candidates, one Newton step from the constants, separates the tuning rows."""
-    joint = JointStep.beside_constants(task, pool)
+    joint = JointStep.from_constants(task, pool)
     constants, columns = joint.model.beta[0], tuning.columns(task, joint.rows)
 
     def loss(ridge: float) -> float:

@@ -244,13 +244,13 @@ class JointStep:
         self._slack = task.resolution
 
     @classmethod
-    def beside(cls, model: ImportModel, pool: Pool) -> JointStep:
+    def of_pool(cls, model: ImportModel, pool: Pool) -> JointStep:
         """With the first thousand candidates of the next step."""
         pool.bring_up_to_date(model)
         return cls(model, pool.residuals(model, slice(0, ALL_ROWS)))
 
     @classmethod
-    def beside_constants(cls, task: Task, pool: Pool) -> JointStep:
+    def from_constants(cls, task: Task, pool: Pool) -> JointStep:
         """The same for a model without points."""
         rows = pool.rows[:ALL_ROWS]
         columns = task.columns(rows)
@@ -355,7 +355,7 @@ def exact(model: ImportModel, pool: Pool) -> Addition | None:
         new = found.normalised()
         if not len(new.rows):
             continue
-        fits = _Stack.beside(model, new.columns).converged()
+        fits = _Stack.extending(model, new.columns).converged()
         b, lowest = int(np.argmin(fits.value)), -merit.max()
         if fits.value[b] < lowest:
             best = Addition(new.rows[b], new.columns[:, b], new.squared_norm[b], fits.beta[b], None)
@@ -375,7 +375,7 @@ class _Stack(NamedTuple):
     P: np.ndarray
 
     @classmethod
-    def beside(cls, model: ImportModel, columns: np.ndarray) -> _Stack:
+    def extending(cls, model: ImportModel, columns: np.ndarray) -> _Stack:
         """The model extended by each of the columns (n, m), not yet fitted."""
         n, m = columns.shape
         a, k = model.beta.shape
