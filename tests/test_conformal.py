@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from kproba import conformal_sets
-from kproba.decisions.conformal import _quantile, _scores, check_options, label_codes, sets_from_codes
+from kproba.decisions.conformal import _quantile, _scores, check_options, sets_from_codes
 from kproba.exceptions import FewRowsWarning
+from kproba.metrics import label_codes
 
 PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.25, 0.25, 0.5]])
 
@@ -67,7 +68,7 @@ def test_empty_sets_get_the_most_probable_label():
 def test_labels_name_the_columns():
     by_name = conformal_sets(KNOWN, ["x", "x", "b", "b"], NEW, 0.8, labels=["x", "b"], allow_empty=True)
     np.testing.assert_array_equal(by_name, [[True, False], [False, False], [False, True]])
-    with pytest.raises(ValueError, match=re.escape("proba_calibration has 2 columns but there are 3 labels; name all")):
+    with pytest.raises(ValueError, match=re.escape("proba_calibration has 2 columns but there are 3 labels; list all")):
         conformal_sets(KNOWN, ["a", "a", "b", "b"], NEW, labels=["a", "b", "c"])
 
 
@@ -103,8 +104,8 @@ def test_classes_have_quantiles_of_their_own():
 
 def test_too_few_rows_warn():
     message = (
-        "coverage=0.9 takes 9 calibration rows, and there are 4: every label will be in every set. "
-        "Give more rows, or ask for less coverage."
+        "coverage=0.9 needs 9 calibration rows, but there are 4: every label will be in every set. "
+        "Use more rows or a lower coverage."
     )
     with pytest.warns(FewRowsWarning) as caught:
         found = conformal_sets(KNOWN, [0, 0, 1, 1], NEW, 0.9)
@@ -115,20 +116,20 @@ def test_too_few_rows_warn():
 def test_few_rows_of_some_classes_warn():
     known, y = np.tile(KNOWN[:, [0, 1, 1]] / 2, (3, 1)), np.array([0] * 9 + [1, 1, 2])
     new = np.full((1, 3), 1 / 3)
-    ends = "will be in every set. Give more rows, or ask for less coverage."
+    ends = "will be in every set. Use more rows or a lower coverage."
     with pytest.warns(FewRowsWarning) as caught:
         conformal_sets(known, y, new, 0.9, by_class=True)
-    takes = "coverage=0.9 takes 9 calibration rows of every class, and there are 1:"
+    takes = "coverage=0.9 needs 9 calibration rows of each class, but there are 1:"
     assert [str(w.message) for w in caught] == [f"{takes} the labels of 2 classes {ends}"]
     y[-2:] = 0
     with pytest.warns(FewRowsWarning) as caught:
         conformal_sets(known, y, new, 0.8, labels=[0, 1, 2], by_class=True)
-    takes = "coverage=0.8 takes 4 calibration rows of every class, and there are 0:"
+    takes = "coverage=0.8 needs 4 calibration rows of each class, but there are 0:"
     assert [str(w.message) for w in caught] == [f"{takes} the labels of 2 classes {ends}"]
     y[-5:] = [1, 2, 2, 2, 2]
     with pytest.warns(FewRowsWarning) as caught:
         conformal_sets(known, y, new, 0.8, by_class=True)
-    takes = "coverage=0.8 takes 4 calibration rows of every class, and there are 1:"
+    takes = "coverage=0.8 needs 4 calibration rows of each class, but there are 1:"
     assert [str(w.message) for w in caught] == [f"{takes} the label of one class {ends}"]
 
 
@@ -136,7 +137,7 @@ def test_few_rows_of_two_classes_warn():
     with pytest.warns(FewRowsWarning) as caught:
         conformal_sets(KNOWN, [0, 0, 1, 1], NEW, 0.75, by_class=True)
     assert str(caught[0].message).startswith(
-        "coverage=0.75 takes 3 calibration rows of every class, and there are 2: the labels of 2 classes will be"
+        "coverage=0.75 needs 3 calibration rows of each class, but there are 2: the labels of 2 classes will be"
     )
 
 
@@ -158,12 +159,12 @@ def test_unknown_labels_are_named(y, found):
         ((PROBA, [0, 1, 2, 0], PROBA), "proba_calibration has 3 rows but y has 4 labels."),
         (
             (PROBA, [0, 1, 1], PROBA),
-            "proba_calibration has 3 columns but there are 2 labels; name all of them by `labels`.",
+            "proba_calibration has 3 columns but there are 2 labels; list all classes in `labels`.",
         ),
-        ((PROBA, [0, 1, 2], NEW), "proba_new has 2 columns but there are 3 labels; name all of them by `labels`."),
+        ((PROBA, [0, 1, 2], NEW), "proba_new has 2 columns but there are 3 labels; list all classes in `labels`."),
         (
             (PROBA, PROBA, PROBA),
-            "y has shape (3, 3); one label for every row is needed, tags have no set of their own.",
+            "y has shape (3, 3); give one label per row. Multi-label targets are not supported.",
         ),
     ],
 )
@@ -201,7 +202,7 @@ def test_switches_are_booleans(name):
     [
         (1.5, "lac", False, "^coverage=1.5 "),
         (0.5, "raps", False, "^method='raps' "),
-        (0.5, "lac", True, "^randomize=True belongs to method='aps'; the scores of 'lac' have nothing to take off.$"),
+        (0.5, "lac", True, "^randomize=True requires method='aps'; the scores of 'lac' are not randomized.$"),
     ],
 )
 def test_options_are_checked(coverage, method, randomize, message):

@@ -533,7 +533,7 @@ class TestHistograms:
         assert LSPC(kernel=name).fit(X, y).scaling_ is None
 
 
-class TestMended:
+class TestProjected:
     """exp(−D/2σ²) of what is no distance has negative eigenvalues."""
 
     def indefinite(self, n=20, seed=0):
@@ -583,7 +583,9 @@ class TestMended:
         X, y = sequences(40)
         kernel = HiddenMarkovKernel(2, width=2.0, prior_variance=0.1, prior_frames=1.0)
         settings = {"kernel": kernel, "ridge": 0.01, "scaling": None, "link": "none"}
-        with pytest.warns(IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of the"):
+        with pytest.warns(
+            IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of the spectrum"
+        ):
             model = LSPC(**settings, loo=True, n_jobs=1).fit(X, y)
         assert model.negative_share_ > 0.01
         new = sequences(9, seed=1)[0]

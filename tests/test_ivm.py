@@ -635,28 +635,9 @@ class TestDisplays:
         with pytest.raises(ValueError, match="axes: 3 are needed"):
             display.plot(display.axes_[:2])
 
-    @pytest.mark.parametrize("c", [2, 3])
-    def test_points(self, c):
-        X, y, _ = problem(n=80, c=c)
-        model = quick().fit(X, np.array(["a", "b", "c"])[y])
-        display = displays.ImportPointsDisplay.from_estimator(
-            model, X, np.array(["a", "b", "c"])[y], grid_resolution=40
-        )
-        display.figure_.canvas.draw()
-        assert len(display.ax_.lines) == c + 1
-        np.testing.assert_array_equal(display.ax_.lines[-1].get_xdata(), model.centers_[:, 0])
-        again = display.plot(display.ax_)
-        assert again is display and again.proba.shape == (40, 40, c)
-
     def test_refused(self):
-        X, y, _ = problem(n=80, d=3)
         with pytest.raises(NotFittedError):
             displays.ImportPathDisplay.from_estimator(quick())
-        with pytest.raises(ValueError, match=r"X has shape \(80, 3\).*two columns"):
-            displays.ImportPointsDisplay.from_estimator(quick().fit(X, y), X, y)
-        tags = np.column_stack([y, y])
-        with pytest.raises(ValueError, match="not for tags"):
-            displays.ImportPointsDisplay.from_estimator(quick().fit(X[:, :2], tags), X[:, :2], tags)
 
     def test_without_matplotlib(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -138,7 +138,7 @@ def test_labels_in_any_order(metric):
     "y, proba, options, message",
     [
         ([0, 1], [[0.5, 0.5]], {}, "inconsistent"),
-        ([0, 2], [[0.5, 0.5], [0.5, 0.5]], {"labels": [0, 1]}, "y_true has labels"),
+        ([0, 2], [[0.5, 0.5], [0.5, 0.5]], {"labels": [0, 1]}, "y_true has the label 2, which is not among"),
         ([0, 1], [[0.5, np.nan], [0.5, 0.5]], {}, "proba contains NaN"),
         ([0, 1], [0.5, 0.5], {}, "2D array"),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"sample_weight": [1.0]}, "sample_weight"),
@@ -169,7 +169,7 @@ def test_squared_losses_take_any_output(metric):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"n_bins": 0}, "n_bins=0.*at least one"),
+        ({"n_bins": 0}, "n_bins=0 must be at least 1"),
         ({"strategy": "deciles"}, "strategy='deciles'.*'quantile' or 'uniform'"),
         ({"of": "second"}, "of='second'.*'top' or 'all'"),
     ],

@@ -32,7 +32,8 @@ from kproba import (
 )
 from kproba.data.sources import ArraySource
 from kproba.data.toys import three_classes_2010
-from kproba.decisions.reject import error_upper_bound, fewest_rows, risk_coverage, safe_rank
+from kproba.decisions.reject import fewest_rows, safe_rank
+from kproba.decisions.risk_coverage import error_upper_bound, risk_coverage
 
 
 def quick(**options):
@@ -64,10 +65,10 @@ def test_fewest_rows_is_the_first_that_passes(max_error, level, errors):
     assert k == errors + 1 or binom.cdf(errors, k - 1, max_error) > level
 
 
-def rank_by_loop(sureness, wrong, max_error, level, start):
+def rank_by_loop(certainty, wrong, max_error, level, start):
     kept = 0
-    for t in np.unique(sureness)[::-1]:
-        chosen = sureness >= t
+    for t in np.unique(certainty)[::-1]:
+        chosen = certainty >= t
         if chosen.sum() < start:
             continue
         if binom.cdf(wrong[chosen].sum(), chosen.sum(), max_error) > level:
@@ -79,18 +80,18 @@ def rank_by_loop(sureness, wrong, max_error, level, start):
 @pytest.mark.parametrize("seed", range(8))
 def test_safe_rank_is_the_plain_loop(seed):
     random = np.random.default_rng(seed)
-    sureness = random.beta(4, 1, size=300).round(2 if seed % 2 else 9)  # with and without ties
-    wrong = random.random(300) < 0.6 * (1 - sureness)
+    certainty = random.beta(4, 1, size=300).round(2 if seed % 2 else 9)  # with and without ties
+    wrong = random.random(300) < 0.6 * (1 - certainty)
     start = fewest_rows(0.1, 0.05, 4)
     start = start if start <= 60 else max(k for e in range(5) if (k := fewest_rows(0.1, 0.05, e)) <= 60)
-    assert safe_rank(sureness, wrong, 0.1, 0.05) == rank_by_loop(sureness, wrong, 0.1, 0.05, start)
+    assert safe_rank(certainty, wrong, 0.1, 0.05) == rank_by_loop(certainty, wrong, 0.1, 0.05, start)
 
 
 def test_safe_rank_at_the_ends():
-    sureness = np.linspace(1, 0, 200)
-    assert safe_rank(sureness, np.zeros(200, bool), 0.05, 0.05) == 200
-    assert safe_rank(sureness, np.ones(200, bool), 0.05, 0.05) == 0
-    assert safe_rank(sureness, np.zeros(200, bool), 0.01, 0.05) == 0  # 299 rows would be needed
+    certainty = np.linspace(1, 0, 200)
+    assert safe_rank(certainty, np.zeros(200, bool), 0.05, 0.05) == 200
+    assert safe_rank(certainty, np.ones(200, bool), 0.05, 0.05) == 0
+    assert safe_rank(certainty, np.zeros(200, bool), 0.01, 0.05) == 0  # 299 rows would be needed
     assert safe_rank(np.ones(200), np.zeros(200, bool), 0.05, 0.05) == 200
 
 
@@ -104,16 +105,16 @@ def simulated(random, n, sharpness=1.0):
 def test_promised_error_holds_in_simulations(sharpness):
     """Calibrated or not: the promise needs the order of the probabilities alone."""
     random = np.random.default_rng(0)
-    sureness, wrong = simulated(random, 200_000, sharpness)
-    order = np.argsort(-sureness)
-    truth_at, risk = -sureness[order], np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
+    certainty, wrong = simulated(random, 200_000, sharpness)
+    order = np.argsort(-certainty)
+    truth_at, risk = -certainty[order], np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
     broken, kept = 0, 0
     for _ in range(400):
-        sureness, wrong = simulated(random, 400, sharpness)
-        k = safe_rank(sureness, wrong, 0.08, 0.1)
+        certainty, wrong = simulated(random, 400, sharpness)
+        k = safe_rank(certainty, wrong, 0.08, 0.1)
         kept += k
         if k:
-            threshold = np.sort(sureness)[-k]
+            threshold = np.sort(certainty)[-k]
             broken += risk[np.searchsorted(truth_at, -threshold, side="right") - 1] > 0.08
     assert kept / 400 > 0.4 * 400
     assert broken <= binom.ppf(0.999, 400, 0.1)
@@ -123,10 +124,10 @@ def test_promise_survives_surest_rows_that_are_the_worst():
     """The proof assumes that surer rows are better; where they are not, the first tests fail and nothing is kept."""
     random, broken = np.random.default_rng(0), 0
     for _ in range(400):
-        sureness = random.random(400)
-        wrong = random.random(400) < np.where(sureness > 0.85, 0.3, 0.05)
-        k = safe_rank(sureness, wrong, 0.15, 0.1)
-        kept = 1 - np.sort(sureness)[-k] if k else 1.0
+        certainty = random.random(400)
+        wrong = random.random(400) < np.where(certainty > 0.85, 0.3, 0.05)
+        k = safe_rank(certainty, wrong, 0.15, 0.1)
+        kept = 1 - np.sort(certainty)[-k] if k else 1.0
         broken += (0.3 * min(kept, 0.15) + 0.05 * max(kept - 0.15, 0.0)) / kept > 0.15
     assert broken <= binom.ppf(0.999, 400, 0.1)
 
@@ -190,12 +191,12 @@ def test_max_error_keeps_less_the_less_is_allowed(toy):
 
 
 def test_nothing_kept_warns_and_rejects(toy):
-    with pytest.warns(NothingKeptWarning, match="takes 299 calibration rows, and there are 200") as caught:
+    with pytest.warns(NothingKeptWarning, match="needs 299 calibration rows, but there are 200") as caught:
         model = RejectOption(quick(), max_error=0.01).fit(toy.X[:200], toy.y[:200])
     assert caught[0].filename == __file__
     assert model.coverage_ == 0 and model.threshold_ == np.inf and model.error_bound_ == 1
     assert (model.predict(toy.X) == -1).all()
-    with pytest.warns(NothingKeptWarning, match="lowest bound"):
+    with pytest.warns(NothingKeptWarning, match="lowest error bound"):
         RejectOption(quick(), max_error=0.06).fit(toy.X, np.random.default_rng(0).permutation(toy.y))
 
 
@@ -281,9 +282,9 @@ def test_reject_label_suits_the_classes(classes, label, dtype, toy):
 def test_given_reject_label(toy):
     found = RejectOption(quick(), threshold=0.9, reject_label="?").fit(toy.X, toy.y).predict(toy.X)
     assert found.dtype == object and set(found.tolist()) == {"?", 1, 2, 3}
-    with pytest.raises(ValueError, match="reject_label: 2 is one of the classes"):
+    with pytest.raises(ValueError, match="reject_label=2 is one of the classes"):
         RejectOption(quick(), threshold=0.9, reject_label=2).fit(toy.X, toy.y)
-    with pytest.raises(ValueError, match="reject_label: 'reject' is one of the classes"):
+    with pytest.raises(ValueError, match="reject_label='reject' is one of the classes"):
         RejectOption(quick(), threshold=0.9).fit(toy.X, np.where(toy.y == 1, "reject", "keep"))
 
 
@@ -307,7 +308,7 @@ def test_sets_are_the_plain_loop(method, coverage):
     known, new = random.dirichlet(np.ones(4), size=100), random.dirichlet(np.ones(4), size=50)
     y = np.array([random.choice(4, p=p) for p in known])
     few = coverage == 0.999
-    with pytest.warns(FewRowsWarning, match="takes 999 calibration rows, and there are 100") if few else nullcontext():
+    with pytest.warns(FewRowsWarning, match="needs 999 calibration rows, but there are 100") if few else nullcontext():
         found = conformal_sets(known, y, new, coverage, method=method, allow_empty=True)
         filled = conformal_sets(known, y, new, coverage, method=method)
     assert np.array_equal(found, sets_by_loop(known, y, new, coverage, method))
@@ -390,13 +391,13 @@ def test_passes_on_what_the_classifier_has(toy):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "give one of max_error, cost and threshold; got none"),
+        ({}, "set exactly one of max_error, cost and threshold; got none"),
         ({"max_error": 0.1, "cost": 0.1}, "got max_error and cost"),
         ({"max_error": 0.0}, "max_error=0.0 must be a number between 0 and 1"),
         ({"max_error": True}, "max_error=True"),
         ({"cost": 1.0}, "cost=1.0"),
-        ({"cost": np.ones((3, 3))}, r"cost has shape \(3, 3\); 3 classes need"),
-        ({"cost": np.full((3, 4), np.nan)}, "cost: every entry"),
+        ({"cost": np.ones((3, 3))}, r"cost has shape \(3, 3\); with 3 classes use"),
+        ({"cost": np.full((3, 4), np.nan)}, "cost has entries that are not finite"),
         ({"threshold": 1.1}, "threshold=1.1 must be a number from 0 to 1"),
         ({"threshold": 0.5, "confidence": 1}, "confidence=1"),
         ({"threshold": 0.5, "calibration": "jackknife"}, "calibration='jackknife' is not known"),
@@ -417,7 +418,7 @@ def test_source_is_refused_but_predicted(toy):
 
 
 def test_bad_input(toy):
-    with pytest.raises(ValueError, match="matrix of tags"):
+    with pytest.raises(ValueError, match="y is multi-label"):
         RejectOption(quick(), threshold=0.5).fit(toy.X, np.eye(3)[toy.y - 1])
     with pytest.raises(ValueError, match="has no predict_proba"):
         RejectOption(quick(link="none"), threshold=0.5).fit(toy.X, toy.y)
@@ -429,7 +430,7 @@ def test_bad_input(toy):
     for options, message in [
         ({"coverage": 1.0}, "coverage=1.0"),
         ({"method": "raps"}, "method='raps' is not known"),
-        ({"randomize": True}, "randomize=True belongs to method='aps'"),
+        ({"randomize": True}, "randomize=True requires method='aps'"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.predict_set(toy.X, **options)
@@ -440,7 +441,7 @@ def test_bad_input(toy):
         ((p, [0, 1, 2, 0], p), "proba_calibration has 2 columns but there are 3 labels"),
         ((p, [0, 1, 0, 1], p[:, :1]), "proba_new has 1 columns but there are 2 labels"),
         ((p, [0, 1, 0], p), "4 rows but y has 3 labels"),
-        ((p, p, p), "one label for every row"),
+        ((p, p, p), "one label per row"),
     ]:
         with pytest.raises(ValueError, match=message):
             conformal_sets(*arguments)
@@ -468,7 +469,7 @@ def test_curve_of_iris_falls_with_the_threshold():
     X, y = load_iris(return_X_y=True)
     model = RejectOption(quick(), threshold=0).fit(X, y)
     curve = risk_coverage(model.calibration_proba_.max(axis=1), model.calibration_proba_.argmax(axis=1) != y)
-    assert curve["error"][0] == 0 < curve["error"][-1] < 0.1
+    assert curve.error[0] == 0 < curve.error[-1] < 0.1
 
 
 def cannot_hold(estimator):

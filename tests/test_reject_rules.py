@@ -14,15 +14,14 @@ from sklearn.frozen import FrozenEstimator
 from kproba import LSPC, RejectOption, conformal_sets
 from kproba.data.sources import ArraySource
 from kproba.decisions.reject import (
+    _delegated,
     _dtype_with,
     _first_rank,
-    _label_of_rejection,
-    _passed_on,
+    _reject_label,
     fewest_rows,
-    risk_coverage,
     safe_rank,
-    wrong_from_the_surest,
 )
+from kproba.decisions.risk_coverage import errors_by_rank, risk_coverage
 from kproba.exceptions import NothingKeptWarning
 
 PROBA = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6], [0.55, 0.45]])
@@ -101,18 +100,18 @@ class TestThresholds:
         np.testing.assert_allclose(clf.risk_coverage_curve_["upper_bound"][9], beta.ppf(0.9, 1, 10))
 
     def test_nothing_can_be_shown(self):
-        ends = "so every row is rejected. Allow more errors, ask for less confidence, or give more rows."
+        ends = "so every row is rejected. Increase max_error, lower confidence, or use more rows."
         with pytest.warns(NothingKeptWarning) as caught:
             clf = frozen(max_error=0.1).fit(PROBA, LABELS)
-        why = "even without an error that takes 29 calibration rows, and there are 5"
-        starts = "max_error=0.1 at confidence=0.95: no threshold was shown to keep it"
+        why = "even without errors, this needs 29 calibration rows, but there are 5"
+        starts = "No threshold guarantees max_error=0.1 at confidence=0.95"
         assert [str(w.message) for w in caught] == [f"{starts} ({why}), {ends}"]
         assert clf.threshold_ == np.inf and clf.error_bound_ == 1.0 and clf.rejects(PROBA).all()
         many = np.repeat(PROBA[:1], 29, axis=0)
         with pytest.warns(NothingKeptWarning) as caught:
             frozen(max_error=0.1).fit(many, ["b"] * 28 + ["a"])
         bound = beta.ppf(0.95, 29, 1)
-        why = f"the lowest bound of any threshold on 29 calibration rows is {bound:.3g}"
+        why = f"the lowest error bound at any threshold on 29 calibration rows is {bound:.3g}"
         assert [str(w.message) for w in caught] == [f"{starts} ({why}), {ends}"]
 
     def test_just_enough_rows(self):
@@ -138,7 +137,7 @@ class TestCurves:
         other = clf.curve_of(PROBA[:2], ["b", "b"])
         np.testing.assert_allclose(other["error"], [1.0, 0.5])
         for given in ((PROBA, None), (None, LABELS)):
-            with pytest.raises(ValueError, match=r"^give X and y, or neither for the calibration rows\.$"):
+            with pytest.raises(ValueError, match=r"^pass both X and y, or neither to use the calibration rows\.$"):
                 clf.curve_of(*given)
         with pytest.raises(ValueError, match=r"^confidence=2"):
             clf.curve_of(confidence=2)
@@ -146,19 +145,19 @@ class TestCurves:
             frozen(threshold=0.5).curve_of()
 
     def test_rows_that_are_equally_sure_count_together(self):
-        curve = risk_coverage([0.9, 0.6, 0.6, 0.9], [False, True, False, True])
+        curve = risk_coverage([0.9, 0.6, 0.6, 0.9], [False, True, False, True]).with_bounds()
         np.testing.assert_array_equal(curve["thresholds"], [0.9, 0.6])
         np.testing.assert_array_equal(curve["coverage"], [0.5, 1.0])
         np.testing.assert_array_equal(curve["error"], [0.5, 0.5])
         np.testing.assert_allclose(curve["upper_bound"], beta.ppf(0.95, [2, 3], [1, 2]))
-        assert risk_coverage([1], [1])["upper_bound"] == [1.0]
+        assert risk_coverage([1], [1]).with_bounds()["upper_bound"] == [1.0]
 
     def test_numbers_of_any_type(self):
         curve = risk_coverage(np.array([1, 3, 2], np.uint8), [1.0, 0.0, 0.0])
-        assert curve["thresholds"].dtype == np.float64 and curve["thresholds"].tolist() == [3.0, 2.0, 1.0]
-        np.testing.assert_allclose(curve["error"], [0, 0, 1 / 3])
-        assert risk_coverage([True, False], [0, 1])["thresholds"].tolist() == [1.0, 0.0]
-        n_wrong, last = wrong_from_the_surest([1, 2], [1.0, 0.0])
+        assert curve.thresholds.dtype == np.float64 and curve.thresholds.tolist() == [3.0, 2.0, 1.0]
+        np.testing.assert_allclose(curve.error, [0, 0, 1 / 3])
+        assert risk_coverage([True, False], [0, 1]).thresholds.tolist() == [1.0, 0.0]
+        n_wrong, last = errors_by_rank([1, 2], [1.0, 0.0])
         assert n_wrong.tolist() == [0, 1] and n_wrong.dtype.kind == "i" and last.tolist() == [0, 1]
 
 
@@ -204,15 +203,15 @@ class TestLabels:
         ],
     )  # fmt: skip
     def test_a_label_that_suits(self, classes, label):
-        found = _label_of_rejection(None, np.asarray(classes))
+        found = _reject_label(None, np.asarray(classes))
         assert found == label and type(found) is type(label)
 
     def test_a_class_is_no_rejection(self):
-        assert _label_of_rejection("z", np.array(["a", "b"])) == "z"
-        with pytest.raises(ValueError, match=r"^reject_label: 2 is one of the classes \[1, 2\]; name another one\.$"):
-            _label_of_rejection(2, np.array([1, 2]))
-        with pytest.raises(ValueError, match="reject_label: 'reject' is one of the classes"):
-            _label_of_rejection(None, np.array(["keep", "reject"]))
+        assert _reject_label("z", np.array(["a", "b"])) == "z"
+        with pytest.raises(ValueError, match=r"^reject_label=2 is one of the classes \[1, 2\]; choose another"):
+            _reject_label(2, np.array([1, 2]))
+        with pytest.raises(ValueError, match="reject_label='reject' is one of the classes"):
+            _reject_label(None, np.array(["keep", "reject"]))
 
     @pytest.mark.parametrize(
         ("label", "classes", "dtype"),
@@ -322,7 +321,7 @@ class TestPassedOn:
         class Wrapper:
             estimator = Says()
 
-            @_passed_on("predict_proba")
+            @_delegated("predict_proba")
             def predict_proba(self):
                 return "its own"
 
@@ -335,7 +334,7 @@ class TestPassedOn:
 
     def test_nothing_before_the_fit(self):
         clf = RejectOption(Says(), threshold=0.5)
-        with pytest.raises(AttributeError, match=r"^RejectOption has no n_features_in_ before it is fitted\.$"):
+        with pytest.raises(AttributeError, match=r"^RejectOption has no n_features_in_ until it is fitted\.$"):
             clf.n_features_in_  # noqa: B018
         for call in (clf.predict, clf.rejects, clf.predict_proba, clf.decision_function, clf.predict_set):
             with pytest.raises(NotFittedError):
@@ -378,8 +377,8 @@ class TestPassedOn:
         assert frozen(threshold=0.5).fit(X, y).predict_set(PROBA, 0.6, allow_empty=True).sum() < found.sum()
 
 
-ONE_OF = "give one of max_error, cost and threshold;"
-ENDS = "threshold=0 keeps every row, for those who only want sets of labels."
+ONE_OF = "set exactly one of max_error, cost and threshold;"
+ENDS = "Use threshold=0 to keep every row, for example if you only need predict_set."
 
 
 @pytest.mark.parametrize(
@@ -392,10 +391,10 @@ ENDS = "threshold=0 keeps every row, for those who only want sets of labels."
         ({"threshold": True}, "threshold=True must be a number from 0 to 1."),
         ({"threshold": "1"}, "threshold='1' must be a number from 0 to 1."),
         ({"cost": np.ones((2, 2))},
-         "cost has shape (2, 2); 2 classes need a number, or shape (2, 3): a row for every true class, a column for "
-         "every decision, and the cost of a rejection in the last column."),
-        ({"cost": np.full((2, 3), np.nan)}, "cost: every entry of the matrix must be a finite number."),
-        ({"cost": np.full((2, 3), "a")}, "cost: every entry of the matrix must be a finite number."),
+         "cost has shape (2, 2); with 2 classes use a number or shape (2, 3): a row for each true class, a column for "
+         "each predicted class, and the cost of a rejection in the last column."),
+        ({"cost": np.full((2, 3), np.nan)}, "cost has entries that are not finite numbers."),
+        ({"cost": np.full((2, 3), "a")}, "cost has entries that are not finite numbers."),
     ],
 )  # fmt: skip
 def test_parameters_are_checked(options, message):
@@ -441,8 +440,8 @@ class TestInput:
         with pytest.raises(ValueError, match=r"^requires y to be passed, but the target y is None\.$"):
             frozen(threshold=0.5).fit(PROBA, None)
         message = (
-            "y is a matrix of tags: rejection is for exclusive classes. Wrap one classifier for every tag, or use the "
-            "probabilities of the tags."
+            "y is multi-label, but rejection is for exclusive classes. Use one RejectOption per tag, or threshold the "
+            "probabilities of the tags yourself."
         )
         for tags in (np.eye(5)[:, :2], sparse.csr_array(np.eye(5)[:, :2]), np.eye(5)[:, :2].tolist()):
             with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -456,8 +455,6 @@ class TestInput:
             frozen(threshold=0.5).fit(PROBA, LABELS[:4])
 
     def test_probabilities_are_needed(self):
-        message = (
-            "estimator=BaseEstimator() has no predict_proba; use a classifier, or a setting of it, with probabilities."
-        )
+        message = "estimator=BaseEstimator() has no predict_proba; use a classifier that predicts probabilities."
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             RejectOption(BaseEstimator(), threshold=0.5).fit(PROBA, LABELS)

@@ -38,6 +38,7 @@ from kproba import (
     displays,
     write_report,
 )
+from kproba.decisions.risk_coverage import risk_coverage
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
 from kproba.report.facts import collect, scores_of
@@ -46,7 +47,6 @@ from kproba.report.measures import (
     reliability,
     resampled_means,
     resampling_units,
-    risk_coverage,
     summed_up,
     thinned,
     unit_losses,
@@ -186,14 +186,14 @@ class TestFacts:
         model, X, y = three
         proba = model.predict_proba(X)
         confidence, correct = proba.max(axis=1), model.predict(X) == y
-        curve = risk_coverage(confidence, correct, unit)
+        curve = risk_coverage(confidence, ~correct, unit)
         for threshold in [0.0, 0.3333, 0.5, 0.7, 0.9, 0.9999, 1.0]:
             kept = confidence >= threshold
             assert curve.at(threshold) == (kept.sum(), (~correct[kept]).sum())
         assert curve.n == len(y)
 
     def test_tied_probabilities_are_kept_together(self):
-        curve = risk_coverage(np.array([0.9, 0.9, 0.9, 0.5]), np.array([True, False, True, True]))
+        curve = risk_coverage(np.array([0.9, 0.9, 0.9, 0.5]), [False, True, False, False], 1e-6)
         assert curve.kept.tolist() == [3, 4]
         assert curve.wrong.tolist() == [1, 1]
         assert curve.area == pytest.approx((3 * 1 / 3 + 1 / 4) / 4)
@@ -656,20 +656,6 @@ class TestDisplays:
         assert [score.name for score in beside.scores] == ["Oracle", "base rates", "logistic regression"]
         with pytest.raises(TypeError, match="proba: a dict of names and probabilities is needed, got ndarray"):
             displays.ScoresDisplay.from_predictions(y, proba)
-
-    def test_class_curves(self, three):
-        model, X, y = three
-        found = displays.ClassCurvesDisplay.from_estimator(model, X, y)
-        p = model.predict_proba(X)[:, 0]
-        own = y == model.classes_[0]
-        assert found.by_class[0].auc == pytest.approx(roc_auc_score(own, p))
-        assert f"({roc_auc_score(own, p):.3f})" in found.axes_[0].get_legend().get_texts()[0].get_text()
-        assert f"({average_precision_score(own, p):.3f})" in found.axes_[1].get_legend().get_texts()[0].get_text()
-
-    def test_class_curves_of_many(self):
-        model, X, y = made_up(600, [chr(65 + k) for k in range(12)])
-        found = displays.ClassCurvesDisplay.from_estimator(model, X, y)
-        assert len(found.axes_[0].lines) == 12 and len(found.axes_[0].get_legend().get_texts()) == 8
 
     def test_search_map(self, cancer):
         model = cancer[0]

@@ -414,7 +414,7 @@ class TestReport:
         Y, P, _ = self.scored()
         for given, message in [
             ((Y[:, :2], P), "shape"),
-            ((Y[:, 0], P), "one column a tag"),
+            ((Y[:, 0], P), "one column per tag"),
             ((Y, P + 1), r"outside \[0, 1\]"),
             ((Y + 1, P), "y_true has the value 2.0 for the tag"),
         ]:

@@ -1,4 +1,4 @@
-"""Measures of probabilities that the ecosystem lacks, or has for two classes only."""
+"""Metrics of probabilities that scikit-learn lacks, or has for two classes only."""
 
 from __future__ import annotations
 
@@ -13,61 +13,75 @@ from sklearn.utils.validation import check_array, check_consistent_length
 from .data.labels import check_weights, tag_values
 from .typing import Inputs, Targets
 
-#: Tags that a report prints; ``columns`` has all of them.
+#: Number of tags that printing a report shows; ``columns`` has all of them.
 PRINTED = 20
 
 
-def _checked(y_true, proba, labels):
+def checked_codes(y_true, proba, labels) -> tuple[np.ndarray, np.ndarray]:
+    """The column of each row's label, and the probabilities as a float64 array."""
     proba = check_array(proba, dtype=np.float64, input_name="proba")
     y_true = np.asarray(y_true)
     check_consistent_length(y_true, proba)
     labels = np.unique(y_true) if labels is None else np.asarray(labels)
-    order = np.argsort(labels, kind="stable")
-    labels, proba = labels[order], proba[:, order] if len(labels) == proba.shape[1] else proba
-    if len(labels) != proba.shape[1]:
+    check_one_column_per_label("proba", proba, labels)
+    return label_codes(y_true, labels, "y_true"), proba
+
+
+def check_one_column_per_label(name: str, proba: np.ndarray, labels: np.ndarray) -> None:
+    if proba.shape[1] != len(labels):
         raise ValueError(
-            f"proba has {proba.shape[1]} columns but there are {len(labels)} labels; name all classes by `labels`."
+            f"{name} has {proba.shape[1]} columns but there are {len(labels)} labels; list all classes in `labels`."
         )
-    codes = np.searchsorted(labels, y_true)
-    if (codes >= len(labels)).any() or (labels[np.minimum(codes, len(labels) - 1)] != y_true).any():
-        raise ValueError("y_true has labels that `labels` does not name.")
-    return codes, proba
+
+
+def label_codes(y, labels: np.ndarray, name: str = "y") -> np.ndarray:
+    """The index of each entry of ``y`` in ``labels``, which need not be sorted."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"{name} has shape {y.shape}; give one label per row. Multi-label targets are not supported.")
+    order = np.argsort(labels, kind="stable")
+    codes = order[np.minimum(np.searchsorted(labels[order], y), len(labels) - 1)]
+    unknown = labels[codes] != y
+    if unknown.any():
+        raise ValueError(f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among {labels.tolist()}.")
+    return codes
 
 
 def brier_score(
     y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Mean over rows of Σ_y (p_y − 1[y is the label])²: 0 is perfect, 2 the worst.
+    """Mean over rows of Σ_y (p_y − 1[y is the label])²; 0 is perfect and 2 is worst.
 
-    For two classes it is twice scikit-learn's ``brier_score_loss``.
+    For two classes this is twice scikit-learn's ``brier_score_loss``.
 
     >>> brier_score([0, 1], [[1.0, 0.0], [0.5, 0.5]])
     0.25
     """
-    codes, proba = _checked(y_true, proba, labels)
+    codes, proba = checked_codes(y_true, proba, labels)
+    return float(np.average(row_brier(codes, proba), weights=check_weights(sample_weight, len(codes))))
+
+
+def row_brier(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """Brier score of each row."""
     own = proba[np.arange(len(codes)), codes]
-    return float(
-        np.average(np.square(proba).sum(axis=1) - 2.0 * own + 1.0, weights=check_weights(sample_weight, len(codes)))
-    )
+    return np.square(proba).sum(axis=1) - 2.0 * own + 1.0
 
 
 def surface_loss(
     y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Loss_surf of 2013 Eq. 1, a mean over rows to be maximised: 1 − Brier score, up to its constants.
+    """Loss_surf of 2013 Eq. 1, to be maximised: half of one minus the Brier score.
 
-    Each row contributes p_own − ½ Σ_y p_y²; a perfect prediction reaches ½.
+    It is the mean over rows of p_own − ½ Σ_y p_y²; a perfect prediction reaches ½.
 
     >>> surface_loss([0, 1], [[1.0, 0.0], [0.5, 0.5]])
     0.375
     """
-    codes, proba = _checked(y_true, proba, labels)
-    own = proba[np.arange(len(codes)), codes]
-    return float(np.average(own - 0.5 * np.square(proba).sum(axis=1), weights=check_weights(sample_weight, len(codes))))
+    return 0.5 * (1.0 - brier_score(y_true, proba, labels=labels, sample_weight=sample_weight))
 
 
 class ReliabilityBins(NamedTuple):
-    """One entry a bin that is not empty: mean confidence, observed frequency and total weight."""
+    """Mean confidence, observed frequency and total weight of each non-empty bin."""
 
     confidence: np.ndarray
     frequency: np.ndarray
@@ -84,25 +98,27 @@ def reliability_bins(
     of: Literal["top", "all"] | str = "top",
     sample_weight: ArrayLike | None = None,
 ) -> ReliabilityBins:
-    """How often predictions of a given confidence come true.
+    """How often predictions with a given confidence are right.
 
-    ``of="top"`` looks at the predicted class of each row; ``of="all"`` at every class of every row.
+    ``of="top"`` uses the predicted class of each row, ``of="all"`` every class of every row.
     ``strategy="quantile"`` makes bins of about equal weight, ``"uniform"`` bins of equal width on [0, 1].
 
     >>> bins = reliability_bins([0, 0, 1, 1], [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.7, 0.3]], n_bins=1)
     >>> bins.confidence.round(2), bins.frequency
     (array([0.75]), array([0.75]))
     """
-    codes, proba = _checked(y_true, proba, labels)
+    codes, proba = checked_codes(y_true, proba, labels)
     if proba.min(initial=0.0) < 0 or proba.max(initial=1.0) > 1:
-        raise ValueError("proba has values outside [0, 1]; reliability is defined for probabilities alone.")
+        raise ValueError("proba has values outside [0, 1]; reliability is only defined for probabilities.")
     if n_bins < 1:
-        raise ValueError(f"n_bins={n_bins}: at least one bin is needed.")
+        raise ValueError(f"n_bins={n_bins} must be at least 1.")
     weight = check_weights(sample_weight, len(codes))
-    confidence, hit, weight = _events(codes, proba, weight, of)
-    order = np.argsort(confidence, kind="stable")
-    confidence, hit, weight = confidence[order], hit[order], weight[order]
-    number = _bin_numbers(confidence, weight, n_bins, strategy)
+    return binned(*_events(codes, proba, weight, of), n_bins, strategy)
+
+
+def binned(confidence, hit, weight, n_bins: int, strategy: str) -> ReliabilityBins:
+    """Mean confidence and share of hits in each non-empty bin."""
+    number = bin_numbers(confidence, weight, n_bins, strategy)
     mass = np.bincount(number, weight, n_bins)
     kept = mass > 0
     means = [np.bincount(number, weight * values, n_bins)[kept] / mass[kept] for values in (confidence, hit)]
@@ -119,7 +135,7 @@ def calibration_error(
     of: Literal["top", "all"] | str = "top",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Expected calibration error: mean ``|confidence − frequency|`` over the bins, by weight.
+    """Expected calibration error: the weighted mean of ``|confidence − frequency|`` over the bins.
 
     >>> calibration_error([0, 1], [[1.0, 0.0], [0.0, 1.0]])
     0.0
@@ -140,12 +156,12 @@ def _events(codes, proba, weight, of):
     raise ValueError(f"of={of!r} is not known; use 'top' or 'all'.")
 
 
-def _bin_numbers(confidence, weight, n_bins, strategy):
-    """Bin of each of the sorted confidences."""
+def bin_numbers(confidence, weight, n_bins: int, strategy: str) -> np.ndarray:
+    """The bin of each confidence."""
     if strategy == "uniform":
         place = confidence
     elif strategy == "quantile":
-        _, tie = np.unique(confidence, return_inverse=True)  # equal confidences share one place, whatever their order
+        _, tie = np.unique(confidence, return_inverse=True)  # ties share a bin, whatever their order
         mass = np.bincount(tie, weight)
         place = ((np.cumsum(mass) - mass / 2) / mass.sum())[tie]
     else:
@@ -154,7 +170,7 @@ def _bin_numbers(confidence, weight, n_bins, strategy):
 
 
 class TagAverage(NamedTuple):
-    """A mean over tags, or over all labels at once."""
+    """Metrics averaged over tags, or computed over all labels at once."""
 
     auc: float
     average_precision: float
@@ -163,12 +179,12 @@ class TagAverage(NamedTuple):
 
 @dataclass(frozen=True)
 class TagReport:
-    """How well probabilities tell each tag: arrays with one entry a tag, and their averages.
+    """Metrics of each tag, as arrays with one entry per tag, and their averages.
 
-    ``n`` is the number of rows that have a value for the tag, and ``prevalence`` the share of them that has the tag.
-    ``auc`` is NaN where the rows do not have both values, ``average_precision`` where none has the tag. ``macro`` is
-    the mean over the tags where a figure is defined, ``n_defined`` the number of tags with both values, ``weighted``
-    the mean by how often tags occur, and ``micro`` the figure of all labels of all tags taken as one.
+    ``n`` is the number of rows with a value for the tag, and ``prevalence`` the share of these that have the tag.
+    ``auc`` is NaN for tags without both values, ``average_precision`` for tags that no row has. ``macro`` is the mean
+    over the tags for which a metric is defined, ``n_defined`` the number of tags with both values, ``weighted`` the
+    mean weighted by how often tags occur, and ``micro`` the metric of all labels of all tags pooled.
     """
 
     name: np.ndarray
@@ -183,7 +199,7 @@ class TagReport:
     n_defined: int
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The arrays by name, as a frame takes them."""
+        """The arrays by name, for example for ``pandas.DataFrame``."""
         names = ("name", "n", "prevalence", "auc", "average_precision", "log_loss")
         return {name: getattr(self, name) for name in names}
 
@@ -203,13 +219,13 @@ class TagReport:
 def tag_report(
     y_true: Targets, proba: Inputs, *, names: Any = None, sample_weight: ArrayLike | None = None
 ) -> TagReport:
-    """AUC, average precision and log-loss of each tag and on average; missing tags (NaN) are left out.
+    """AUC, average precision and log-loss of each tag, and their averages; missing tags (NaN) are ignored.
 
     Parameters
     ----------
     y_true : matrix (n, n_tags) of 0, 1 and missing values
-    proba : array (n, n_tags), such as ``predict_proba`` gives, or ``loo_proba_``
-    names : sequence of tag names, optional; the columns of a frame by default
+    proba : array (n, n_tags), such as ``predict_proba(X)`` or ``loo_proba_``
+    names : sequence of tag names, optional; by default the columns of a data frame
     sample_weight : array (n,), optional
 
     >>> proba = [[0.9, 0.2], [0.4, 0.5], [0.3, 0.8]]
@@ -251,18 +267,18 @@ def tag_thresholds(
     maximize: Literal["f1", "accuracy", "youden"] | str = "f1",
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
-    """For each tag the threshold t that is best for ``proba >= t``; missing tags (NaN) are left out.
+    """The best threshold t of each tag for the decision ``proba >= t``; missing tags (NaN) are ignored.
 
-    Give probabilities of rows that the model was not fitted on, or ``loo_proba_``, which come near. Thresholds lie half
-    way between neighbouring probabilities; of those that are equally good the one nearest to one half is taken. A tag
-    of which there are not both values gets one half.
+    Use probabilities of rows that the model was not fitted on, or ``loo_proba_``, which are close to these. Thresholds
+    lie half way between neighbouring probabilities; ties go to the one closest to 0.5. A tag without both values gets
+    0.5.
 
     Parameters
     ----------
     y_true : matrix (n, n_tags) of 0, 1 and missing values
     proba : array (n, n_tags)
     maximize : {"f1", "accuracy", "youden"}, default="f1"
-        2·TP/(2·TP + FP + FN), the share of right decisions, or the rate of true minus that of false positives.
+        2·TP/(2·TP + FP + FN), the share of correct decisions, or true positive rate minus false positive rate.
     sample_weight : array (n,), optional
 
     >>> tag_thresholds([[1, 0], [0, 0], [1, 1], [0, None]], [[0.3, 0.1], [0.1, 0.2], [0.7, 0.8], [0.2, 0.9]])
@@ -280,9 +296,9 @@ def _checked_tags(y_true, proba, names):
     proba = check_array(proba, dtype=np.float64, input_name="proba")
     values = y_true.toarray() if sparse.issparse(y_true) else np.asarray(y_true)
     if values.shape != proba.shape:
-        raise ValueError(f"y_true has shape {values.shape} and proba {proba.shape}; both need one column a tag.")
+        raise ValueError(f"y_true has shape {values.shape} and proba {proba.shape}; both need one column per tag.")
     if proba.min(initial=0.0) < 0 or proba.max(initial=1.0) > 1:
-        raise ValueError("proba has values outside [0, 1]; give the probability of each tag.")
+        raise ValueError("proba has values outside [0, 1]; pass the probability of each tag.")
     if names is not None and len(names) != proba.shape[1]:
         raise ValueError(f"names has {len(names)} entries, but there are {proba.shape[1]} tags.")
     names = np.arange(proba.shape[1]) if tags is None else np.asarray(tags)
@@ -290,7 +306,7 @@ def _checked_tags(y_true, proba, names):
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """The weighted mean of what is defined."""
+    """Weighted mean of the values that are not NaN."""
     defined = ~np.isnan(values) & (weight > 0)
     return float(np.average(values[defined], weights=weight[defined])) if defined.any() else np.nan
 
@@ -312,13 +328,13 @@ def _tag_figures(labels, proba, weight) -> tuple[float, float, float]:
 
 
 def _cuts(labels, proba, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Different probabilities from large to small, and the weight of rows with and without the tag above each cut.
+    """Distinct probabilities, largest first, and the weight of rows with and without the tag above each cut.
 
-    The first cut lies above all of them, so there is one more.
+    The first cut lies above all probabilities, so there is one cut more than probabilities.
     """
     order = np.argsort(-proba, kind="stable")
     proba, labels, weight = proba[order], labels[order], weight[order]
-    last = np.flatnonzero(np.append(np.diff(proba) != 0, True))  # of every run of equal ones
+    last = np.flatnonzero(np.append(np.diff(proba) != 0, True))  # the last of each group of ties
     hits, misses = (np.append(0.0, np.cumsum(part)[last]) for part in (weight * labels, weight * (1.0 - labels)))
     return proba[last], hits, misses
 
@@ -330,13 +346,13 @@ def _threshold(labels, proba, weight, gain) -> float:
     values, hits, misses = _cuts(labels, proba, weight)
     ends = np.concatenate([[1.0 if values[0] < 1 else 1.0 + 2.0 * _EPS], values, [0.0]])
     cuts = 0.5 * (ends[:-1] + ends[1:])
-    cuts = np.where(cuts > ends[1:], cuts, ends[:-1])  # no number lies between neighbours
+    cuts = np.where(cuts > ends[1:], cuts, ends[:-1])  # for neighbours without a float between them
     gains = gain(hits, misses, hits[-1], misses[-1])
     level = gains >= gains.max() - 1e-12 * np.abs(gains).max()
     return float(min(cuts[level], key=lambda cut: abs(cut - 0.5)))
 
 
-#: Of the weight of true and false positives at every cut, and of all rows with and without the tag.
+#: Functions of the weight of true and false positives at each cut, and of all rows with and without the tag.
 _GAINS = {
     "f1": lambda hits, misses, positive, negative: 2.0 * hits / (hits + misses + positive),
     "accuracy": lambda hits, misses, positive, negative: (hits + negative - misses) / (positive + negative),

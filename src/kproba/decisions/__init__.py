@@ -1,1 +1,1 @@
-"""Decisions by probabilities: rejecting rows, sets of classes."""
+"""Decisions from probabilities: rejecting uncertain rows, and sets of plausible labels."""

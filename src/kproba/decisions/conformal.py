@@ -1,4 +1,4 @@
-"""Sets of labels that hold the truth as often as promised, from probabilities of rows whose labels are known."""
+"""Conformal prediction: sets of labels that contain the true label with a given probability."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_array
 
 from ..exceptions import FewRowsWarning
 from ..messages import warn
+from ..metrics import check_one_column_per_label, label_codes
 from ..typing import RandomState, Targets
 from ..validation import check_choice, check_fraction
 
-#: Scores of a label: how far its probability is from one, or the probability of all labels down to it.
+#: Scores of a label: one minus its probability, or the probability of all labels that are at least as probable.
 SCORES = ("lac", "aps")
 
 
@@ -31,38 +32,39 @@ def conformal_sets(
     randomize: bool = False,
     random_state: RandomState = None,
 ) -> np.ndarray:
-    """Sets of labels that hold the truth of a new row with probability ``coverage``.
+    """Sets of labels that contain the true label of a new row with probability ``coverage``.
 
-    A label belongs to the set if its score is at most the ⌈(n + 1)·coverage⌉-th smallest of the scores that the n
-    calibration rows have for their own labels. A new row that is exchangeable with them has its true label in the set
-    with at least that probability, whatever the classifier, as long as the classifier did not learn from those rows.
+    A label is in the set if its score is at most the ⌈(n + 1)·coverage⌉-th smallest score that the n calibration rows
+    have for their own labels. If a new row is exchangeable with these, its set contains the true label with at least
+    that probability. This holds for any classifier that was not fitted on the calibration rows.
 
     Parameters
     ----------
     proba_calibration : array of shape (n, n_classes)
-        Probabilities of rows that the classifier has not seen.
+        Probabilities of rows that the classifier was not fitted on.
     y : array of shape (n,)
         Their labels.
     proba_new : array of shape (m, n_classes)
         Probabilities of new rows.
     coverage : float, default=0.95
-        Share of new rows whose set is to hold the truth.
+        Share of new rows whose set should contain the true label.
     labels : array of shape (n_classes,), optional
-        What the columns stand for, in their order. None takes the sorted labels of ``y``.
+        The classes of the columns, in order. By default the sorted labels of ``y``.
     method : {"lac", "aps"}, default="lac"
-        ``"lac"`` scores a label by 1 − p: the smallest sets on average (Sadinle, Lei and Wasserman, 2019). ``"aps"``
-        scores it by the probability of all labels that are at least as probable: larger sets, whose size follows the
-        difficulty of a row (Romano, Sesia and Candès, 2020).
+        ``"lac"`` scores a label by 1 − p, which gives the smallest sets on average (Sadinle, Lei and Wasserman, 2019).
+        ``"aps"`` scores it by the probability of all labels that are at least as probable, which gives larger sets
+        whose size reflects the difficulty of a row (Romano, Sesia and Candès, 2020).
     by_class : bool, default=False
-        Promise the coverage within each class (*mondrian*); a class with fewer than coverage/(1 − coverage) calibration
-        rows is in every set.
+        Guarantee the coverage within each class (*Mondrian*). A class with fewer than coverage/(1 − coverage)
+        calibration rows is in every set.
     allow_empty : bool, default=False
-        Leave sets empty where no label is plausible. Otherwise they hold the most probable one, which only adds to the
-        coverage.
+        Return empty sets for rows with no plausible label. By default these contain the most probable label, which
+        can only increase the coverage.
     randomize : bool, default=False
-        With ``"aps"``, take a random share of a label's own probability off its score, as in the paper: smaller sets.
+        With ``"aps"``, subtract a random share of a label's probability from its score, as in the paper. This makes
+        the sets smaller.
     random_state : int, RandomState or None, default=None
-        Seed of those shares.
+        Seed for these shares.
 
     Returns
     -------
@@ -83,10 +85,7 @@ def conformal_sets(
     labels = np.unique(np.asarray(y)) if labels is None else np.asarray(labels)
     codes = label_codes(y, labels)
     for proba, name in ((known, "proba_calibration"), (new, "proba_new")):
-        if proba.shape[1] != len(labels):
-            raise ValueError(
-                f"{name} has {proba.shape[1]} columns but there are {len(labels)} labels; name all of them by `labels`."
-            )
+        check_one_column_per_label(name, proba, labels)
     if len(codes) != len(known):
         raise ValueError(f"proba_calibration has {len(known)} rows but y has {len(codes)} labels.")
     return sets_from_codes(known, codes, new, coverage, method, by_class, allow_empty, randomize, random_state)
@@ -95,12 +94,12 @@ def conformal_sets(
 def sets_from_codes(
     known, codes, new, coverage, method, by_class, allow_empty, randomize=False, random_state=None
 ) -> np.ndarray:
-    """The same with class numbers instead of labels, all of them checked."""
+    """Like ``conformal_sets``, for checked arguments and class indices instead of labels."""
     random = check_random_state(random_state) if randomize else None
     own = _scores(known, method, random)[np.arange(len(codes)), codes]
     parts = [own[codes == c] for c in range(known.shape[1])] if by_class else [own]
     most = np.array([_quantile(part, coverage) for part in parts])
-    _warn_of_few_rows(parts, most, coverage)
+    _warn_about_few_rows(parts, most, coverage)
     found = _scores(new, method, random) <= most
     if not allow_empty:
         empty = np.flatnonzero(~found.any(axis=1))
@@ -108,48 +107,34 @@ def sets_from_codes(
     return found
 
 
-def _warn_of_few_rows(parts: list[np.ndarray], most: np.ndarray, coverage: float) -> None:
-    """Warn where a label is in every set because no score of so few rows could keep it out."""
+def _warn_about_few_rows(parts: list[np.ndarray], most: np.ndarray, coverage: float) -> None:
+    """Warn if there are too few calibration rows to exclude a label from any set."""
     few = [len(part) for part, quantile in zip(parts, most) if np.isinf(quantile)]
     if few:
         least, which = int(np.ceil(coverage / (1.0 - coverage) - 1e-9)), "every label"
         if len(parts) > 1:
             which = f"the labels of {len(few)} classes" if len(few) > 1 else "the label of one class"
         warn(
-            f"coverage={coverage:g} takes {least} calibration rows{' of every class' if len(parts) > 1 else ''}, and "
-            f"there are {min(few)}: {which} will be in every set. Give more rows, or ask for less coverage.",
+            f"coverage={coverage:g} needs {least} calibration rows{' of each class' if len(parts) > 1 else ''}, but "
+            f"there are {min(few)}: {which} will be in every set. Use more rows or a lower coverage.",
             FewRowsWarning,
         )
 
 
-def label_codes(y, labels: np.ndarray) -> np.ndarray:
-    """Which of the labels each entry of y is."""
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; one label for every row is needed, tags have no set of their own.")
-    order = np.argsort(labels, kind="stable")
-    place = np.minimum(np.searchsorted(labels[order], y), len(labels) - 1)
-    codes = order[place]
-    unknown = labels[codes] != y
-    if unknown.any():
-        raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is not among {labels.tolist()}.")
-    return codes
-
-
 def check_options(coverage, method, by_class, allow_empty, randomize) -> None:
-    """Refuse what is no way to make sets."""
+    """Check the options of ``conformal_sets``."""
     check_fraction("coverage", coverage)
     check_choice("method", method, SCORES)
     for name, value in (("by_class", by_class), ("allow_empty", allow_empty), ("randomize", randomize)):
         if not isinstance(value, bool | np.bool_):
             raise TypeError(f"{name}={value!r} must be True or False.")
     if randomize and method != "aps":
-        raise ValueError("randomize=True belongs to method='aps'; the scores of 'lac' have nothing to take off.")
+        raise ValueError("randomize=True requires method='aps'; the scores of 'lac' are not randomized.")
 
 
 def _quantile(own: np.ndarray, coverage: float) -> float:
-    """The ⌈(n + 1)·coverage⌉-th smallest score; infinite where there are too few of them."""
-    # what is a whole number but for rounding must not become the next one
+    """The ⌈(n + 1)·coverage⌉-th smallest score, or infinity if there are fewer."""
+    # a whole number up to rounding must not be rounded up to the next one
     place = int(np.ceil((len(own) + 1) * float(coverage) - 1e-9))
     return np.inf if place > len(own) else float(np.partition(own, place - 1)[place - 1])
 

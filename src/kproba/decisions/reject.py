@@ -1,4 +1,4 @@
-"""Leaving doubtful rows undecided: thresholds with a promise, costs, and sets of labels."""
+"""Reject uncertain rows: thresholds with an error guarantee, costs, and sets of labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import bdtr
-from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
@@ -23,83 +22,84 @@ from ..exceptions import NothingKeptWarning
 from ..typing import Inputs, Method, RandomState, Targets, available_if
 from ..validation import check_choice, check_fraction, check_lengths
 from .conformal import check_options, label_codes, sets_from_codes
+from .risk_coverage import error_upper_bound, errors_by_rank, risk_coverage
 
-#: The tests begin where so many errors may be forgiven, if that is at most this share of the rows: one unlucky row
-#: among the surest must not end them, and few rows must not be spent on the beginning.
-FORGIVEN, BEGINNING = 4, 0.2
+#: Testing starts at the rank where up to this many errors still pass, if that rank is at most this share of the rows.
+#: One unlucky row among the most certain ones must not end the tests, and small samples must not start too late.
+FORGIVEN, LATEST_START = 4, 0.2
 
 
-def _passed_on(name: str) -> Callable[[Method], Method]:
+def _delegated(name: str) -> Callable[[Method], Method]:
     def has(self) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)  # its own AttributeError says why it is not there
+        getattr(getattr(self, "estimator_", self.estimator), name)  # raises an AttributeError that says why
         return True
 
     return available_if(has)
 
 
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    r"""A classifier that leaves doubtful rows undecided.
+    r"""A classifier that rejects uncertain rows instead of deciding on them.
 
-    ``predict`` gives ``reject_label`` for rows whose largest probability is below ``threshold_`` (textbook ch. 28,
-    opening). With ``max_error`` the threshold is the smallest for which the error among the rows kept is at most
-    ``max_error``, with probability ``confidence`` over the calibration rows. These are the training rows with their
-    leave-one-out probabilities: nothing is fitted twice, nothing is held out.
+    ``predict`` returns ``reject_label`` for rows whose largest probability is below ``threshold_`` (textbook ch. 28,
+    opening). With ``max_error``, the threshold is the smallest for which the error among the rows kept is at most
+    ``max_error``, with probability ``confidence`` over the calibration rows. By default these are the training rows
+    with their leave-one-out probabilities, so nothing is fitted twice and nothing is held out.
 
-    **The promise.** Rows are sorted from the surest down. Of the k surest, e were wrong; the test of "their error is
-    above ``max_error``" has the p-value :math:`P(\mathrm{Bin}(k, \text{max\_error}) \le e)`. Starting from a rank that
-    depends on the number of rows alone, ranks are tested one after the other at level 1 − ``confidence`` until one
-    fails: fixed-sequence testing, which needs no correction for the number of tests (Angelopoulos et al., 2021, *Learn
-    then test*). It is exact for rows that the classifier has not seen (``FrozenEstimator``), if the error among the
-    rows kept does not fall as the threshold falls. Leave-one-out probabilities are not independent of each other, and
-    they chose the parameters, so that there the promise is approximate; ``docs/reject.md`` has the proof and measures
-    both.
+    **The guarantee.** Rows are sorted from the most to the least certain. If e of the k most certain rows are wrong,
+    the test of "their error is above ``max_error``" has the p-value
+    :math:`P(\mathrm{Bin}(k, \text{max\_error}) \le e)`. Starting from a rank that depends only on the number of rows,
+    ranks are tested in turn at level 1 − ``confidence`` until one fails. This is fixed-sequence testing, which needs
+    no correction for the number of tests (Angelopoulos et al., 2021, *Learn then test*). The guarantee is exact for
+    rows that the classifier was not fitted on (``FrozenEstimator``), if the error among the rows kept does not fall as
+    the threshold falls. Leave-one-out probabilities depend on each other and were used to choose the parameters, so
+    with them it is approximate; ``docs/reject.md`` has the proof and measures both.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``
-        It is cloned and fitted; in a ``FrozenEstimator`` it is used as it is, and the rows given to ``fit`` must be
-        others than those it was fitted on.
+        It is cloned and fitted. A ``FrozenEstimator`` is used as it is; the rows passed to ``fit`` must then not be
+        those it was fitted on.
     max_error : float, optional
-        The largest error among the rows kept. Give this, ``cost`` or ``threshold``.
+        The largest error among the rows kept. Set exactly one of ``max_error``, ``cost`` and ``threshold``.
     cost : float or array of shape (n_classes, n_classes + 1), optional
-        Cost of a rejection where an error costs one: rows with 1 − max p > cost are rejected (Chow, 1970). A matrix has
-        the cost of deciding for class j (the column) where i is true (the row), and in its last column that of a
-        rejection; what is expected to cost least is decided.
+        Cost of a rejection, where an error costs one: rows with 1 − max p > cost are rejected (Chow, 1970). A matrix
+        holds the cost of predicting class j (column) when class i is true (row), and of a rejection in its last column;
+        the decision with the lowest expected cost is taken.
     threshold : float, optional
-        Rows whose largest probability is below it are rejected; 0 keeps all.
+        Rows whose largest probability is below this are rejected; 0 keeps all rows.
     confidence : float, default=0.95
-        Probability of ``max_error``, and of ``error_bound_`` and the bounds of ``risk_coverage_curve_``.
+        Probability with which ``max_error``, ``error_bound_`` and the bounds of ``risk_coverage_curve_`` hold.
     reject_label : optional
-        What ``predict`` says of a doubtful row. None is "reject" where the classes are strings or other objects, and −1
-        for numbers, or one below the smallest class if that is negative. It must not be a class.
+        What ``predict`` returns for a rejected row. The default is "reject" if the classes are strings or other objects
+        and −1 if they are numbers, or one less than the smallest class if that is negative. It must not be a class.
     calibration : {"auto", "loo", "cv"}, default="auto"
-        Where the probabilities of rows that the model has not seen come from: ``loo_proba_`` of the fitted estimator,
-        which chose its parameters and flatters a little, or ``cross_val_predict``, which refits it. ``"auto"`` takes
-        the first where the estimator has it.
+        Source of the calibration probabilities: ``loo_proba_`` of the fitted estimator, which is slightly optimistic
+        because it was used to choose the parameters, or ``cross_val_predict``, which refits the estimator. ``"auto"``
+        uses ``loo_proba_`` if the estimator has it.
     cv : int or splitter, default=5
-        Folds of ``calibration="cv"``.
+        Folds for ``calibration="cv"``.
 
     Attributes
     ----------
     estimator_, classes_ : the fitted classifier and its classes.
-    threshold_ : float; infinite where nothing may be kept. For a matrix of costs it is 0, and rows are kept whose
-        cheapest decision is expected to cost no more than a rejection.
-    coverage_, error_ : share of the calibration rows kept, and of errors among them.
-    error_bound_ : what the error among the rows kept is at most, with probability ``confidence``: ``max_error``, or the
-        bound of Clopper and Pearson where the threshold did not depend on the rows.
-    reject_label_ : what stands for a rejection.
+    threshold_ : float; infinite if no row may be kept. With a cost matrix it is 0, and rows are kept if their cheapest
+        decision is expected to cost no more than a rejection.
+    coverage_, error_ : share of the calibration rows that are kept, and the error among these.
+    error_bound_ : upper bound on the error among the rows kept that holds with probability ``confidence``:
+        ``max_error``, or the bound of Clopper and Pearson if the threshold did not depend on the rows.
+    reject_label_ : the label of a rejected row.
     calibrated_by_ : "loo", "cv" or "frozen".
-    calibration_proba_, calibration_labels_ : arrays (n, n_classes) and (n,) that all this was computed from.
-    risk_coverage_curve_ : dict of arrays thresholds, coverage, error and upper_bound, from the surest row down; each
-        bound holds on its own with probability ``confidence``.
+    calibration_proba_, calibration_labels_ : arrays (n, n_classes) and (n,) used for the calibration.
+    risk_coverage_curve_ : dict of arrays thresholds, coverage, error and upper_bound, from the most certain row down;
+        each bound alone holds with probability ``confidence``.
 
     Notes
     -----
-    ``sample_weight`` goes to the estimator. Rows of weight zero are left out of the calibration; all others count once:
-    errors of weighted rows are not binomial.
+    ``sample_weight`` is passed to the estimator. Calibration ignores rows of weight zero and counts all others once,
+    because errors of weighted rows are not binomial.
 
-    ``score`` is the share of rows that are kept and right. scikit-learn's checks hold with ``threshold=0``; where rows
-    are rejected, ``predict`` cannot be the argmax of ``predict_proba``.
+    ``score`` is the share of rows that are kept and predicted correctly. scikit-learn's estimator checks pass with
+    ``threshold=0``; if rows are rejected, ``predict`` cannot be the argmax of ``predict_proba``.
 
     Examples
     --------
@@ -109,8 +109,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> X, X_new, y, y_new = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> clf = RejectOption(LSPC(random_state=0), max_error=0.02).fit(X, y)
     >>> kept = ~clf.rejects(X_new)
-    >>> bool((clf.predict(X_new) != y_new)[kept].mean() < 0.02), bool(kept.mean() > 0.7)
-    (True, True)
+    >>> print(f"{kept.mean():.2f} kept, error {(clf.predict(X_new) != y_new)[kept].mean():.2f}")
+    0.92 kept, error 0.00
     >>> clf.predict_set(X_new[:1], coverage=0.99, as_labels=True)
     [array([0])]
     """
@@ -137,7 +137,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
 
     def fit(self, X: Inputs, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier and choose the threshold; with a ``FrozenEstimator``, choose it on these rows."""
+        """Fit the classifier and choose the threshold; a ``FrozenEstimator`` is not fitted again."""
         self._check_parameters()
         frozen = isinstance(self.estimator, FrozenEstimator)
         if is_source(X) and not frozen:
@@ -152,39 +152,39 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         counted = check_weights(sample_weight, len(y)) > 0
         self.calibration_proba_ = np.asarray(proba, dtype=np.float64)[counted]
         self.calibration_labels_ = y[counted]
-        self.reject_label_ = _label_of_rejection(self.reject_label, self.classes_)
+        self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         self._check_cost(len(self.classes_))
         self._choose(label_codes(self.calibration_labels_, self.classes_))
         return self
 
     def predict(self, X: Inputs) -> np.ndarray:
-        """The class of each row, or ``reject_label_`` for the doubtful."""
-        codes, sureness = self._decide(np.asarray(self._proba(X)))
+        """The class of each row, or ``reject_label_`` for rejected rows."""
+        codes, certainty = self._decide(np.asarray(self._proba(X)))
         labels = self.classes_.astype(_dtype_with(self.reject_label_, self.classes_))[codes]
-        labels[sureness < self.threshold_] = self.reject_label_
+        labels[certainty < self.threshold_] = self.reject_label_
         return labels
 
     def rejects(self, X: Inputs) -> np.ndarray:
-        """Whether each row is left undecided."""
+        """Whether each row is rejected."""
         return self._decide(np.asarray(self._proba(X)))[1] < self.threshold_
 
-    @_passed_on("predict_proba")
+    @_delegated("predict_proba")
     def predict_proba(self, X: Inputs) -> np.ndarray:
-        """The classifier's probabilities, of all rows."""
+        """Probabilities of the classifier, for rejected rows too."""
         return self._proba(X)
 
-    @_passed_on("predict_proba")
+    @_delegated("predict_proba")
     def predict_log_proba(self, X: Inputs) -> np.ndarray:
-        """Their natural logarithms: the classifier's own, where it has them."""
+        """Logarithms of the probabilities, from the classifier itself if it has ``predict_log_proba``."""
         check_is_fitted(self)
         if hasattr(self.estimator_, "predict_log_proba"):
             return self.estimator_.predict_log_proba(X)
         with np.errstate(divide="ignore"):
             return np.log(self._proba(X))
 
-    @_passed_on("decision_function")
+    @_delegated("decision_function")
     def decision_function(self, X: Inputs) -> np.ndarray:
-        """The classifier's decision function, of all rows."""
+        """Decision function of the classifier, for rejected rows too."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
@@ -200,15 +200,16 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         random_state: RandomState = None,
         as_labels: bool = False,
     ) -> Any:
-        """Sets of labels that hold the truth of a new row with probability ``coverage``.
+        """Sets of labels that contain the true label of a new row with probability ``coverage``.
 
-        They come from the scores of the calibration rows; nothing is fitted. With a ``FrozenEstimator`` the coverage is
-        guaranteed. With leave-one-out it is what a stable classifier has: one whose prediction of a row changes
-        little when a single other row is left out of the fit. See :func:`kproba.conformal_sets` for the options.
+        They are computed from the scores of the calibration rows; nothing is fitted. With a ``FrozenEstimator``, the
+        coverage is guaranteed. With leave-one-out, it holds for stable classifiers: those whose prediction for a row
+        changes little when a single other row is left out of the fit. See :func:`kproba.conformal_sets` for the
+        options.
 
         Returns
         -------
-        bool array of shape (n, n_classes) in the order of ``classes_``; with ``as_labels`` a list of arrays of labels.
+        bool array of shape (n, n_classes), in the order of ``classes_``; with ``as_labels`` a list of label arrays.
         """
         check_is_fitted(self)
         check_options(coverage, method, by_class, allow_empty, randomize)
@@ -218,25 +219,25 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return [self.classes_[row] for row in found] if as_labels else found
 
     def curve_of(self, X: Inputs = None, y: Targets = None, confidence: float | None = None) -> dict[str, np.ndarray]:
-        """Like ``risk_coverage_curve_``, of other rows or with bounds of another confidence."""
+        """Like ``risk_coverage_curve_``, for other rows or another confidence."""
         check_is_fitted(self)
         confidence = self.confidence if confidence is None else confidence
         check_fraction("confidence", confidence)
         if (X is None) != (y is None):
-            raise ValueError("give X and y, or neither for the calibration rows.")
+            raise ValueError("pass both X and y, or neither to use the calibration rows.")
         proba, y = (self.calibration_proba_, self.calibration_labels_) if X is None else (np.asarray(self._proba(X)), y)
-        decided, sureness = self._decide(proba)
-        return risk_coverage(sureness, decided != label_codes(y, self.classes_), confidence)
+        decided, certainty = self._decide(proba)
+        return risk_coverage(certainty, decided != label_codes(y, self.classes_)).with_bounds(confidence)
 
     def _calibrate(self, X, y, sample_weight, frozen: bool) -> np.ndarray:
-        """Fit, and find what the classifier says of each row without having seen it."""
-        _need_probabilities(self.estimator)
+        """Fit the classifier, and return the probabilities of each row from a model that was not fitted on it."""
+        _check_predict_proba(self.estimator)
         if frozen:
             self.estimator_, self.calibrated_by_ = self.estimator, "frozen"
             check_is_fitted(self.estimator.estimator)
             return self._proba(X)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = _asked_for_loo(clone(self.estimator), self.calibration).fit(X, y, **weights)
+        self.estimator_ = _with_loo(clone(self.estimator), self.calibration).fit(X, y, **weights)
         self.calibrated_by_ = "cv" if self.calibration == "cv" else "loo"
         if self.calibrated_by_ == "loo" and not hasattr(self.estimator_, "loo_proba_"):
             if self.calibration == "loo":
@@ -246,44 +247,44 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.calibrated_by_ = "cv"
         if self.calibrated_by_ == "loo":
             return self.estimator_.loo_proba_
-        from sklearn.model_selection import cross_val_predict  # slow to import, seldom needed
+        from sklearn.model_selection import cross_val_predict  # slow to import and rarely needed
 
         return cross_val_predict(
             clone(self.estimator), X, y, cv=self.cv, method="predict_proba", params=weights or None
         )
 
     def _choose(self, codes: np.ndarray) -> None:
-        """The threshold, and what it does to the calibration rows."""
-        decided, sureness = self._decide(self.calibration_proba_)
+        """Choose the threshold, and evaluate it on the calibration rows."""
+        decided, certainty = self._decide(self.calibration_proba_)
         wrong = decided != codes
-        self.risk_coverage_curve_ = risk_coverage(sureness, wrong, float(self.confidence))
+        self.risk_coverage_curve_ = risk_coverage(certainty, wrong).with_bounds(float(self.confidence))
         if self.max_error is not None:
-            k = safe_rank(sureness, wrong, self.max_error, 1.0 - self.confidence)
-            self.threshold_ = float(np.sort(sureness)[-k]) if k else np.inf
+            k = safe_rank(certainty, wrong, self.max_error, 1.0 - self.confidence)
+            self.threshold_ = float(np.sort(certainty)[-k]) if k else np.inf
         elif self.threshold is not None:
             self.threshold_ = float(self.threshold)
         else:
             self.threshold_ = 0.0 if np.ndim(self.cost) else 1.0 - float(self.cost)
-        kept = sureness >= self.threshold_
+        kept = certainty >= self.threshold_
         n_kept, n_wrong = int(kept.sum()), int(wrong[kept].sum())
         self.coverage_ = n_kept / len(wrong)
         self.error_ = n_wrong / n_kept if n_kept else 0.0
         self.error_bound_ = float(error_upper_bound(n_wrong, n_kept, self.confidence))
         if self.max_error is not None and n_kept:
-            self.error_bound_ = float(self.max_error)  # the tests allow this one, and no tighter one
+            self.error_bound_ = float(self.max_error)  # the tests show this bound and no tighter one
         elif self.max_error is not None:
-            self._warn_of_nothing_kept(self.max_error, len(wrong))
+            self._warn_about_nothing_kept(self.max_error, len(wrong))
 
-    def _warn_of_nothing_kept(self, max_error: float, n: int) -> None:
+    def _warn_about_nothing_kept(self, max_error: float, n: int) -> None:
         least = fewest_rows(max_error, 1.0 - self.confidence)
         if least > n:
-            why = f"even without an error that takes {least} calibration rows, and there are {n}"
+            why = f"even without errors, this needs {least} calibration rows, but there are {n}"
         else:
             bounds = self.risk_coverage_curve_["upper_bound"]
-            why = f"the lowest bound of any threshold on {n} calibration rows is {bounds.min():.3g}"
+            why = f"the lowest error bound at any threshold on {n} calibration rows is {bounds.min():.3g}"
         warnings.warn(
-            f"max_error={max_error} at confidence={self.confidence}: no threshold was shown to keep it ({why}), "
-            "so every row is rejected. Allow more errors, ask for less confidence, or give more rows.",
+            f"No threshold guarantees max_error={max_error} at confidence={self.confidence} ({why}), so every row is "
+            "rejected. Increase max_error, lower confidence, or use more rows.",
             NothingKeptWarning,
             stacklevel=4,
         )
@@ -293,7 +294,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.predict_proba(X)
 
     def _decide(self, proba) -> tuple[np.ndarray, np.ndarray]:
-        """The number of the class that each row would get, and how sure that is."""
+        """The class index of each row if it were kept, and how certain that decision is."""
         if np.ndim(self.cost) == 0:
             return proba.argmax(axis=1), proba.max(axis=1)
         expected = proba @ np.asarray(self.cost, dtype=np.float64)
@@ -303,47 +304,47 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         given = [name for name in ("max_error", "cost", "threshold") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"give one of max_error, cost and threshold; got {' and '.join(given) or 'none'}. "
-                "threshold=0 keeps every row, for those who only want sets of labels."
+                f"set exactly one of max_error, cost and threshold; got {' and '.join(given) or 'none'}. "
+                "Use threshold=0 to keep every row, for example if you only need predict_set."
             )
         check_fraction("confidence", self.confidence)
         check_choice("calibration", self.calibration, ("auto", "loo", "cv"))
         if self.max_error is not None:
             check_fraction("max_error", self.max_error)
         if self.threshold is not None:
-            _check_share("threshold", self.threshold)
+            _check_unit_interval("threshold", self.threshold)
         if self.cost is not None and np.ndim(self.cost) == 0:
             check_fraction("cost", self.cost)
 
     def _check_cost(self, c: int) -> None:
-        """A matrix of costs has a row for every class, and a column more."""
+        """Check the shape and the values of a cost matrix."""
         if self.cost is None or np.ndim(self.cost) == 0:
             return
         matrix = np.asarray(self.cost)
         if matrix.shape != (c, c + 1):
             raise ValueError(
-                f"cost has shape {matrix.shape}; {c} classes need a number, or shape ({c}, {c + 1}): a row for every "
-                "true class, a column for every decision, and the cost of a rejection in the last column."
+                f"cost has shape {matrix.shape}; with {c} classes use a number or shape ({c}, {c + 1}): a row for each "
+                "true class, a column for each predicted class, and the cost of a rejection in the last column."
             )
         if matrix.dtype.kind not in "fiu" or not np.isfinite(matrix).all():
-            raise ValueError("cost: every entry of the matrix must be a finite number.")
+            raise ValueError("cost has entries that are not finite numbers.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "threshold_")
 
     @property
     def n_features_in_(self) -> int:
-        """Columns that the classifier was fitted on."""
+        """Number of columns that the classifier was fitted on."""
         return self._of_fitted("n_features_in_")
 
     @property
     def feature_names_in_(self):
-        """Their names."""
+        """Names of the columns that the classifier was fitted on."""
         return self._of_fitted("feature_names_in_")
 
     def _of_fitted(self, name: str):
         if "estimator_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
+            raise AttributeError(f"{type(self).__name__} has no {name} until it is fitted.")
         return getattr(self.estimator_, name)
 
     def __sklearn_tags__(self):
@@ -354,27 +355,27 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def safe_rank(sureness, wrong, max_error: float, level: float) -> int:
-    """How many of the surest rows may be kept: their error is above ``max_error`` with probability ``level`` at most.
+def safe_rank(certainty, wrong, max_error: float, level: float) -> int:
+    """How many of the most certain rows to keep: P(their error exceeds ``max_error``) is at most ``level``.
 
-    Ranks are tested from the surest rows down until one fails (fixed-sequence testing); rows that are equally sure are
-    kept or left together. 0 if none may be kept.
+    Ranks are tested from the most certain rows down until one fails (fixed-sequence testing). Ties are kept or rejected
+    together. Returns 0 if no rows may be kept.
 
     >>> import numpy as np
-    >>> sureness, wrong = np.linspace(1, 0, 100), np.arange(100) >= 60
-    >>> safe_rank(sureness, wrong, max_error=0.05, level=0.05)
+    >>> certainty, wrong = np.linspace(1, 0, 100), np.arange(100) >= 60
+    >>> safe_rank(certainty, wrong, max_error=0.05, level=0.05)
     60
     """
-    n_wrong, last = wrong_from_the_surest(sureness, wrong)
+    n_wrong, last = errors_by_rank(certainty, wrong)
     start = _first_rank(len(n_wrong), max_error, level)
-    ranks = (last + 1)[last + 1 >= start]  # rows that are equally sure count by the last of them
+    ranks = (last + 1)[last + 1 >= start]  # the last row of each group of ties
     passed = bdtr(n_wrong[ranks - 1].astype(float), ranks, max_error) <= level
     n_passed = len(passed) if passed.all() else int(passed.argmin())
     return int(ranks[n_passed - 1]) if n_passed else 0
 
 
 def fewest_rows(max_error: float, level: float, errors: int = 0) -> int:
-    """Rows that it takes to show an error of at most ``max_error`` when so many of them were wrong.
+    """Number of rows needed to show an error of at most ``max_error`` if ``errors`` of them are wrong.
 
     >>> fewest_rows(0.01, 0.05), fewest_rows(0.01, 0.05, errors=1)
     (299, 473)
@@ -386,92 +387,48 @@ def fewest_rows(max_error: float, level: float, errors: int = 0) -> int:
     return int(some[np.argmax(bdtr(float(errors), some, max_error) <= level)])
 
 
-def error_upper_bound(wrong, kept, confidence: float) -> np.ndarray:
-    """What an error is at most, with probability ``confidence``, that was seen ``wrong`` times in ``kept`` rows.
-
-    The exact bound of Clopper and Pearson (1934), one-sided.
-
-    >>> error_upper_bound(0, 299, 0.95).round(4), error_upper_bound(3, 3, 0.95)
-    (np.float64(0.01), np.float64(1.0))
-    """
-    wrong, kept = np.asarray(wrong), np.asarray(kept)
-    free = wrong < kept
-    return np.where(free, beta.ppf(confidence, wrong + 1, np.where(free, kept - wrong, 1)), 1.0)[()]
-
-
-def risk_coverage(sureness, wrong, confidence: float = 0.95) -> dict[str, np.ndarray]:
-    """Error among the rows kept, for every threshold that tells rows apart.
-
-    Returns
-    -------
-    dict of arrays thresholds, coverage, error and upper_bound, from the surest row down.
-
-    >>> curve = risk_coverage([0.9, 0.6, 0.6], [False, True, False])
-    >>> curve["thresholds"], curve["coverage"].round(2), curve["error"].round(2)
-    (array([0.9, 0.6]), array([0.33, 1.  ]), array([0.  , 0.33]))
-    """
-    n_wrong, last = wrong_from_the_surest(sureness, wrong)
-    kept, n_wrong = last + 1, n_wrong[last]
-    return {
-        "thresholds": np.sort(np.asarray(sureness, dtype=np.float64))[::-1][last],
-        "coverage": kept / len(np.asarray(wrong)),
-        "error": n_wrong / kept,
-        "upper_bound": error_upper_bound(n_wrong, kept, confidence),
-    }
-
-
-def wrong_from_the_surest(sureness, wrong) -> tuple[np.ndarray, np.ndarray]:
-    """Errors among the k surest rows, for every k, and the last place of each group of equally sure ones."""
-    sureness, wrong = np.asarray(sureness, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    order = np.argsort(-sureness, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(sureness[order]) != 0, True))
-    return np.cumsum(wrong[order]), last
-
-
 def _first_rank(n: int, max_error: float, level: float) -> int:
-    """Where the tests begin, from the number of rows alone; see ``FORGIVEN``."""
+    """Rank at which testing starts, which depends only on the number of rows; see ``FORGIVEN``."""
     starts = [fewest_rows(max_error, level, errors) for errors in range(FORGIVEN + 1)]
-    return max([start for start in starts if start <= BEGINNING * n], default=starts[0])
+    return max([start for start in starts if start <= LATEST_START * n], default=starts[0])
 
 
-def _asked_for_loo(estimator, calibration: str):
+def _with_loo(estimator, calibration: str):
     if calibration != "cv" and isinstance(estimator, KernelClassifier) and "loo" in estimator.get_params(deep=False):
         estimator.set_params(loo=True)
     return estimator
 
 
 def _one_column(y) -> np.ndarray:
-    """One label a row; tags are refused before anything is fitted."""
+    """``y`` as one label per row; a multi-label ``y`` is refused before anything is fitted."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            "y is a matrix of tags: rejection is for exclusive classes. Wrap one classifier for every tag, or use the "
-            "probabilities of the tags."
+            "y is multi-label, but rejection is for exclusive classes. Use one RejectOption per tag, or threshold the "
+            "probabilities of the tags yourself."
         )
     return column_or_1d(y, warn=True)
 
 
-def _need_probabilities(estimator) -> None:
+def _check_predict_proba(estimator) -> None:
     if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"estimator={estimator!r} has no predict_proba; use a classifier, or a setting of it, with probabilities."
-        )
+        raise ValueError(f"estimator={estimator!r} has no predict_proba; use a classifier that predicts probabilities.")
 
 
-def _label_of_rejection(label, classes: np.ndarray):
-    """The user's label, or one that suits the classes."""
+def _reject_label(label, classes: np.ndarray):
+    """The label given, or a default that matches the type of the classes."""
     if label is None:
         is_number = classes.dtype.kind in "iufb"
         label = min(-1, int(np.floor(classes.min())) - 1) if is_number else "reject"
     if any(label == each for each in classes.tolist()):
-        raise ValueError(f"reject_label: {label!r} is one of the classes {classes.tolist()}; name another one.")
+        raise ValueError(f"reject_label={label!r} is one of the classes {classes.tolist()}; choose another label.")
     return label
 
 
 def _dtype_with(label, classes: np.ndarray):
-    """A type that holds the classes and the label, and changes neither."""
+    """A dtype that holds the classes and the label without changing either."""
     kind, kinds = classes.dtype.kind, {np.asarray(label).dtype.kind, classes.dtype.kind}
     if kind == "U" and isinstance(label, str):
         return np.result_type(classes.dtype, np.asarray(label).dtype)
@@ -480,6 +437,6 @@ def _dtype_with(label, classes: np.ndarray):
     return np.dtype(object)
 
 
-def _check_share(name: str, value) -> None:
+def _check_unit_interval(name: str, value) -> None:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
         raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")

@@ -7,16 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ..metrics import _checked
-from ..report.facts import MEASURES, ClassFacts, Judged, Score, class_facts, collect, scores_of
+from ..metrics import checked_codes
+from ..report.facts import MEASURES, Score, collect, scores_of
 from ..report.rivals import Rival
 from ..typing import Inputs, Targets
 from ._drawing import axes_in_a_row
-
-#: Classes that are drawn in colours, those told apart worst, where there are more.
-MOST_COLOURED = 8
 
 
 class ScoresDisplay:
@@ -68,7 +64,7 @@ class ScoresDisplay:
         """Draw a dict of names and probabilities (n, n_classes) of the same rows."""
         if not isinstance(proba, dict) or not proba:
             raise TypeError(f"proba: a dict of names and probabilities is needed, got {type(proba).__name__}.")
-        checked = {name: _checked(y_true, each, labels) for name, each in proba.items()}
+        checked = {name: checked_codes(y_true, each, labels) for name, each in proba.items()}
         codes = next(iter(checked.values()))[0]
         models = [Rival(str(name), values) for name, (_, values) in checked.items()]
         return cls(scores=scores_of(models, codes, random_state)).plot(axes)
@@ -83,56 +79,4 @@ class ScoresDisplay:
             ax.set(xlabel=words, ylim=(len(places) - 0.5, -0.5))
             ax.set_xlim(left=0.0)
             ax.set_yticks(places, [score.name for score in self.scores] if ax is self.axes_[0] else [])
-        return self
-
-
-class ClassCurvesDisplay:
-    """ROC and precision–recall curves of every class against all others.
-
-    Where there are more than eight classes, those that are told apart worst have colours and the others are grey.
-
-    Parameters
-    ----------
-    by_class : sequence of :class:`~kproba.report.facts.ClassFacts`
-
-    Attributes
-    ----------
-    figure_, axes_ : the figure and its two axes, after ``plot``.
-    """
-
-    def __init__(self, *, by_class: tuple[ClassFacts, ...]) -> None:
-        self.by_class = by_class
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Inputs, y: Targets, *, axes: Any = None) -> Self:
-        """Draw a fitted classifier on the rows X with classes y."""
-        check_is_fitted(estimator)
-        return cls.from_predictions(y, estimator.predict_proba(X), labels=estimator.classes_, axes=axes)
-
-    @classmethod
-    def from_predictions(
-        cls, y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, axes: Any = None
-    ) -> Self:
-        """Draw probabilities (n, n_classes); ``labels`` are the classes of the columns."""
-        codes, proba = _checked(y_true, proba, labels)
-        rows, predicted = Judged(None, codes, proba), proba.argmax(axis=1)
-        names = np.sort(np.unique(y_true) if labels is None else np.asarray(labels))
-        found = (class_facts(k, str(name), rows, predicted) for k, name in enumerate(names))
-        return cls(by_class=tuple(found)).plot(axes)
-
-    def plot(self, axes: Any = None) -> Self:
-        self.axes_, self.figure_ = axes_in_a_row(axes, 2)
-        drawn = [one for one in self.by_class if one.roc is not None]
-        worst = {one.name for one in sorted(drawn, key=lambda one: one.auc)[:MOST_COLOURED]}
-        for one in drawn:
-            pairs: Any = (one.roc, one.auc), (one.precision_recall, one.average_precision)
-            for ax, (curve, area) in zip(self.axes_, pairs):
-                own = {"label": f"{one.name} ({area:.3f})"} if one.name in worst else {"color": "0.8", "zorder": 0}
-                ax.plot(*curve, **own)
-        roc, precision = self.axes_
-        roc.set(xlabel="false positive rate", ylabel="true positive rate", title="ROC (area)")
-        precision.set(xlabel="recall", ylabel="precision", title="precision–recall (average precision)")
-        for ax, corner in zip(self.axes_, ("lower right", "lower left")):
-            ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-            ax.legend(fontsize="small", loc=corner)
         return self

@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..decisions.reject import RejectOption, risk_coverage
+from ..decisions.reject import RejectOption
+from ..decisions.risk_coverage import risk_coverage
+from ..metrics import checked_codes
+from ..report.measures import top_class
 from ..typing import Inputs, Targets
 from ._drawing import axes_for
 
@@ -87,10 +90,8 @@ class RiskCoverageDisplay:
         ax: Any = None,
     ) -> Self:
         """Draw probabilities whose columns are the ``labels``, in their order; None for the sorted ones of y_true."""
-        labels = np.unique(y_true) if labels is None else np.asarray(labels)
-        proba = np.asarray(proba)
-        wrong = labels[proba.argmax(axis=1)] != np.asarray(y_true)
-        return cls(curve=risk_coverage(proba.max(axis=1), wrong, confidence), name=name).plot(ax)
+        top = top_class(*checked_codes(y_true, proba, labels))
+        return cls(curve=risk_coverage(top.confidence, ~top.correct).with_bounds(confidence), name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         self.ax_, self.figure_ = ax, _ = axes_for(ax)

@@ -298,7 +298,7 @@ class KernelLogisticRegression(KernelClassifier):
             n_columns = problem.basis.n_centers + 1
             kept = max(KEEP_BYTES // (8 * n_columns), ROWS_PER_CENTER * n_columns)
             sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
-            return StreamedLikelihood(sample, data.everything, data.everything.encoding(self.scaling_), self.device_)
+            return StreamedLikelihood(sample, data.source, data.source.encoding(self.scaling_), self.device_)
 
         return streamed
 

@@ -265,6 +265,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """How a kernel becomes the problem of all rows, for ridges about the given one."""
+        everything = data.everything
 
         def in_memory(kernel: Kernel, ridge: float) -> Problem:
             problem: Any = search.pose(rows, kernel).on(self.device_)
@@ -272,15 +273,16 @@ class LSPC(TakesMoreRows, KernelClassifier):
             return replace(problem, progress=search.progress) if is_iterative else problem
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
+            assert everything is not None
             # as many centres as all rows call for, out of those that the sample has
             density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
             problem: Any = self._pose(self.scaling_, density, data.seed)(rows, kernel).on(self.device_)
             if isinstance(problem.basis, DeviceBasis):
                 problem = replace(problem, basis=problem.basis.for_sums(ridge, problem.rkhs))
-            statistic = MomentsOf(problem.basis, data.everything.encoding(self.scaling_))
-            return replace(problem, given=data.everything.sum(statistic))
+            statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
+            return replace(problem, given=everything.sum(statistic))
 
-        return summed_up if data.is_sample else in_memory
+        return in_memory if everything is None else summed_up
 
     def _settling(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
         needs_scores = self.loo != "auto" or self.link in CALIBRATED

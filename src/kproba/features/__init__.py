@@ -1,1 +1,1 @@
-"""Features of data that is not a table: bags of descriptors, pictures, sequences."""
+"""Features from data that is not a table: bags of descriptors, images, sequences."""

@@ -1,4 +1,4 @@
-"""What to do to the frames of sequences before they are compared."""
+"""Features of the frames of sequences."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..data.items import Sequences
 
 
 class SequenceFeatures(TransformerMixin, BaseEstimator):
-    r"""Sequences whose frames lose their own mean and gain their slopes.
+    r"""Subtract the mean of each sequence from its frames, and append slopes.
 
-    A microphone or a room adds about the same to every cepstrum of a recording; without its mean a sequence is free of
-    that. Slopes, fitted by least squares to ``reach`` frames on either side,
+    A microphone or a room adds about the same offset to every cepstrum of a recording; subtracting the mean removes it.
+    Slopes are fitted by least squares to ``reach`` frames on either side:
 
     .. math:: \Delta_t = \frac{\sum_{j=1}^{r} j\,(x_{t+j} - x_{t-j})}{2\sum_{j=1}^{r} j^2},
 
-    tell where a frame is going; beyond its ends a sequence stays as it is there. There is nothing to fit.
+    where a sequence is continued beyond its ends by its first and last frames. This transformer is stateless.
 
     Parameters
     ----------
     center : bool, default=True
-        Whether the mean of a sequence is taken from its frames.
+        Whether to subtract the mean of each sequence.
     slopes : bool, default=True
-        Whether slopes stand beside the coefficients, which doubles their number.
+        Whether to append slopes, which doubles the number of columns.
     reach : int, default=2
-        Frames on either side that a slope is fitted to: r above.
+        Number of frames on either side that a slope is fitted to (r above).
 
     Examples
     --------
@@ -44,13 +44,13 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
         self.reach = reach
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; there is nothing to learn."""
+        """Check the parameters; there is nothing to fit."""
         if isinstance(self.reach, bool) or int(self.reach) != self.reach or self.reach < 1:
             raise ValueError(f"reach={self.reach!r} must be a whole number of at least 1.")
         return self
 
     def transform(self, X: Any) -> Sequences:
-        """Sequences of the same lengths.
+        """Compute the features; the lengths of the sequences stay the same.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Models as ONNX graphs, which predict without Python. Needs ``kproba[onnx]``."""
+"""Export models to ONNX, which predicts without Python. Needs ``kproba[onnx]``."""
 
 from .export import to_onnx
 

@@ -1,4 +1,4 @@
-"""Modules of the extra ``kproba[onnx]``, imported where they are used."""
+"""Lazy imports of the extra ``kproba[onnx]``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def needed(name: str) -> Any:
-    """The module of that name, or an error that names the extra."""
+    """Import a module, or raise an error that names the extra."""
     try:
         return import_module(name)
     except ImportError as error:

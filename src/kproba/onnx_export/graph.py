@@ -1,4 +1,4 @@
-"""A small language for ONNX graphs: values with operators, so that a graph reads like the NumPy code it stands for."""
+"""ONNX graphs written like NumPy code: values with overloaded operators that append nodes."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from .extra import needed
 
 
 class Graph:
-    """Nodes and constants of a graph that grows as its values are computed. All numbers in it are float64."""
+    """Nodes and constants of a graph under construction. All its numbers are float64."""
 
     def __init__(self, opset: int, prefix: str = "kproba"):
         self.opset, self.prefix = opset, prefix
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        #: functions that nodes call, and the versions of the sets of operators in use
+        #: functions that nodes call, and the opset version of each operator domain
         self.functions: list[Any] = []
         self.domains = {"": opset}
         self._n_names = 0
 
     def value(self, name: str) -> Value:
-        """A value that is there already under this name."""
+        """An existing value with this name."""
         return Value(self, name)
 
     def constant(self, array) -> Value:
-        """An array that the graph carries."""
+        """An array stored in the graph."""
         name = self._new_name("constant")
         self.constants.append(needed("onnx.numpy_helper").from_array(np.asarray(array, order="C"), name))
         return Value(self, name)
 
     def strings(self, words) -> Value:
-        """A vector of strings that the graph carries."""
+        """A vector of strings stored in the graph."""
         name, onnx = self._new_name("constant"), needed("onnx")
         encoded = [word.encode() for word in words]
         self.constants.append(onnx.helper.make_tensor(name, onnx.TensorProto.STRING, [len(encoded)], encoded))
         return Value(self, name)
 
     def node(self, operator: str, *inputs, output: str | None = None, **attributes) -> Value:
-        """The value of an operator; numbers and arrays among its inputs become constants."""
+        """The output of an operator; inputs that are numbers or arrays become constants."""
         names = [(each if isinstance(each, Value) else self.constant(each)).name for each in inputs]
         output = output or self._new_name(operator.lower())
         node = needed("onnx.helper").make_node(operator, names, [output], name=f"{output}/node", **attributes)
@@ -48,9 +48,9 @@ class Graph:
         return Value(self, output)
 
     def for_each_row(self, rows: Value, n_out: int, body: Callable[[Value], Value]) -> Value:
-        """A vector of each row, by a Loop: what it needs in between does not grow with the number of rows.
+        """Compute a vector for each row in a Loop, so that temporary memory does not grow with the number of rows.
 
-        A Scan would be shorter, but onnxruntime's does not take an empty table.
+        A Scan would be shorter, but in onnxruntime it fails on empty input.
         """
         helper, types = needed("onnx.helper"), needed("onnx").TensorProto
         inner = Graph(self.opset, self._new_name("row"))
@@ -75,7 +75,7 @@ class Graph:
 
 
 class Value:
-    """A tensor of a graph. Operators are those of NumPy."""
+    """A tensor of a graph, with NumPy's operators."""
 
     def __init__(self, graph: Graph, name: str):
         self.graph, self.name = graph, name
@@ -147,18 +147,18 @@ class Value:
         return self._node("Softmax", self, axis=1)
 
     def argmax(self) -> Value:
-        """The first of the largest, as in NumPy."""
+        """The index of the largest entry of each row, the first one of ties as in NumPy."""
         return self._node("ArgMax", self, axis=1, keepdims=0)
 
     def where(self, yes, no) -> Value:
-        """``yes`` where this is true, elsewhere ``no``."""
+        """``yes`` where this is true, ``no`` elsewhere."""
         return self._node("Where", self, *(each if isinstance(each, Value) else _double(each) for each in (yes, no)))
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> Value:
         return self._node("ReduceSum", self, np.array([axis]), keepdims=int(keepdims))
 
     def max(self) -> Value:
-        """The largest of each row (n, 1)."""
+        """The largest entry of each row (n, 1)."""
         if self.graph.opset < 18:
             return self._node("ReduceMax", self, axes=[1], keepdims=1)
         return self._node("ReduceMax", self, np.array([1]), keepdims=1)
@@ -170,17 +170,17 @@ class Value:
         return self._node("Reshape", self, np.array(shape))
 
     def taken_from(self, values: Value) -> Value:
-        """The entries of ``values`` with these numbers."""
+        """The entries of ``values`` at these indices."""
         return self._node("Gather", values, self)
 
     def cast(self, dtype: str, output: str | None = None) -> Value:
-        """The same in another type, named as in ``onnx.TensorProto``."""
+        """Convert to a type, named as in ``onnx.TensorProto``."""
         to = getattr(needed("onnx").TensorProto, dtype)
         return self._node("Cast", self, to=to, output=output)
 
 
 def concatenated(parts: list[Value]) -> Value:
-    """Columns side by side."""
+    """Concatenate columns."""
     return parts[0] if len(parts) == 1 else parts[0].graph.node("Concat", *parts, axis=1)
 
 

@@ -1,4 +1,4 @@
-"""What a graph is fed with: one tensor of all columns, or one a column."""
+"""Inputs of a graph: one tensor with all columns, or one per column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..data.labels import is_missing
 
 
 class Input(NamedTuple):
-    """An input of ``width`` columns. ``type`` is that of ``onnx.TensorProto``; None for floating numbers."""
+    """An input with ``width`` columns. ``type`` is named as in ``onnx.TensorProto``; None means floating point."""
 
     name: str
     width: int
@@ -18,13 +18,13 @@ class Input(NamedTuple):
 
 
 def inputs_of(first, X, name: str, has_steps: bool) -> list[Input]:
-    """The inputs of the first step for rows such as X, where it is given."""
+    """The inputs of the first step, for rows like X if it is given."""
     columns, width = getattr(first, "feature_names_in_", None), getattr(first, "n_features_in_", None)
     if X is None:
         if width is None or (has_steps and columns is not None):
             raise ValueError(
-                "X is needed where a pipeline was fitted on a frame or on no table: give some rows of a frame for one "
-                "input a column, or an array for one input of all columns."
+                "X is needed for a pipeline that was fitted on a data frame or on data that is not a table: pass a few "
+                "rows, as a data frame for one input per column or as an array for one input with all columns."
             )
         return [Input(name, int(width))]
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
@@ -46,12 +46,12 @@ def _of_frame(X, columns: list, width: int | None) -> list[Input]:
 
 
 def _type_of(column, name) -> str | None:
-    """INT64, BOOL or STRING; None for floating numbers, and for whole ones some of which are missing."""
+    """INT64, BOOL or STRING; None for floating point, and for integers or booleans with missing values."""
     values = np.asarray(column)
     if values.dtype.kind in "OUT":
         values = np.array([each for each in values.tolist() if not is_missing(each)])
     kinds = {"f": None, "i": "INT64", "u": "INT64", "b": "BOOL", "U": "STRING"}
     if values.dtype.kind not in kinds:
-        raise TypeError(f"X: column {name!r} holds {values.dtype} values; ONNX takes numbers, booleans and strings.")
+        raise TypeError(f"X: column {name!r} has dtype {values.dtype}; ONNX supports numbers, booleans and strings.")
     has_gaps = len(values) < len(column)
     return None if has_gaps and values.dtype.kind in "iub" else kinds[values.dtype.kind]

@@ -1,4 +1,4 @@
-"""Scaling, kernels and links as graphs: each function is the sibling of the NumPy code that it cites."""
+"""Scaling, kernels and links as graphs; each function mirrors the NumPy code that its docstring names."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def scaled(X: Value, scaling: Scaling | None) -> Value:
 
 
 def scores(X: Value, kernel: Kernel, centers, coef: np.ndarray, intercept) -> Value:
-    """``Basis.scores`` plus the constant."""
+    """``Basis.scores`` plus the intercept."""
     Z = centers.toarray() if sparse.issparse(centers) else np.asarray(centers)
-    if isinstance(kernel, Linear):  # a linear model has a coefficient for every column and needs no centres
+    if isinstance(kernel, Linear):  # a linear model has one coefficient per column and needs no centres
         return _product(X, Z.astype(np.float64).T @ coef) + intercept
     return FEATURES[type(kernel)](X, Z, kernel) @ coef + intercept
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """Refuse a kernel that has no graph."""
+    """Refuse kernels that cannot be converted."""
     kinds: tuple[type[Kernel], ...] = (*FEATURES, Linear)
     if type(kernel) in kinds:
         return
     known = ", ".join(repr(each.name) for each in kinds)
     raise TypeError(
-        f"kernel: the {kernel.name} kernel ({type(kernel).__name__}) has no ONNX graph; kernels of vectors have: "
-        f"{known}. Fit the model with one of these, or predict in Python."
+        f"kernel: the {kernel.name} kernel ({type(kernel).__name__}) cannot be converted to ONNX; fit the model with "
+        f"one of {known}, or predict in Python."
     )
 
 
 def _squared_distances(X: Value, Z: np.ndarray) -> Value:
-    """``kernels.radial.squared_distances``: as there, the origin moves into the data."""
+    """``kernels.radial.squared_distances``, including its shift of the origin to the mean of the centres."""
     origin = Z.mean(axis=0)
     Z = Z - origin
     zz = np.einsum("ij,ij->i", Z, Z)
@@ -57,7 +57,7 @@ def _squared_distances(X: Value, Z: np.ndarray) -> Value:
 
 
 def _row_by_row(X: Value, Z: np.ndarray, compare: Callable[[Value, Value], Value]) -> Value:
-    """Σ_j compare(x_j, z_j) (n, b). Rows one after the other: all at once would take n·b·d numbers."""
+    """Σ_j compare(x_j, z_j) (n, b), one row at a time: all rows at once would need n·b·d numbers."""
     b, d = Z.shape
     columns = np.asarray(Z.T, dtype=np.float64)
 
@@ -84,20 +84,23 @@ def _matern(X: Value, Z: np.ndarray, kernel: Matern) -> Value:
 
 
 def _polynomial(X: Value, Z: np.ndarray, kernel: Polynomial) -> Value:
-    # the width goes to the centres, for a product must not meet a single factor
+    # divide the centres by the width: a scalar factor next to a matrix product is rounded, see _product
     return (_product(X, (Z.astype(np.float64) / kernel.width**2).T) + kernel.coef0) ** float(kernel.degree)
 
 
 def _product(X: Value, matrix: np.ndarray) -> Value:
-    """X·matrix. onnxruntime makes one operator of a matrix product and a single factor before or after it, and rounds
-    the factor to float32: of one column, whose scaling is such a factor, no matrix product is taken."""
+    """X·matrix, without a matrix product if X has one column.
+
+    onnxruntime fuses a matrix product with a scalar factor before or after it, and rounds the factor to float32. The
+    scaling of a single column is such a factor.
+    """
     return X * matrix if len(matrix) == 1 else X @ matrix
 
 
 def _chi_squared(X: Value, Z: np.ndarray, kernel: ChiSquared) -> Value:
     def compare(x: Value, z: Value) -> Value:
         difference, total = x - z, x + z
-        return difference * difference / total.maximum(np.finfo(np.float64).tiny)  # empty bins add nothing
+        return difference * difference / total.maximum(np.finfo(np.float64).tiny)  # empty bins contribute nothing
 
     return (_row_by_row(X, Z, compare) * (-0.5 / kernel.width**2)).exp()
 
@@ -106,7 +109,7 @@ def _intersection(X: Value, Z: np.ndarray, kernel: Intersection) -> Value:
     return _row_by_row(X, Z, lambda x, z: x.minimum(z))
 
 
-#: Features (n, b) of rows and centres, by the type of the kernel: a subclass may compute something else.
+#: Features (n, b) of rows and centres by exact type of the kernel, because a subclass may compute something else.
 FEATURES: dict[type[Kernel], Callable] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
@@ -121,7 +124,7 @@ def probabilities(scores: Value, link) -> Value:
     """``link.probabilities``."""
     if type(link) not in LINKS:
         known = ", ".join(each.__name__ for each in LINKS)
-        raise TypeError(f"link: {type(link).__name__} has no ONNX graph; known are {known}.")
+        raise TypeError(f"link: {type(link).__name__} cannot be converted to ONNX; supported are {known}.")
     return LINKS[type(link)](scores, link)
 
 
@@ -138,14 +141,14 @@ def _calibrated(S: Value, link: CalibratedSoftmax) -> Value:
 
 
 def _decision(S: Value, g: Value, prior, slope, sharpness, offset, span) -> Value:
-    """``CalibratedSoftmax.decision``, of arrays that may have one entry a column."""
+    """``CalibratedSoftmax.decision``, for arrays that may have one entry per column."""
     q = (S + (1.0 - g) * prior).maximum(span[0]).minimum(span[1])
     start = np.log(prior) - slope * log_softplus(sharpness * prior)
     return _log_softplus(q * sharpness) * slope + start + g.maximum(0.0).minimum(1.0) * offset
 
 
 def _log_softplus(z: Value) -> Value:
-    """``links.log_softplus``. log(1 + u) is u·log(w)/(w − 1) with w the rounded 1 + u: exact also where u is tiny."""
+    """``links.log_softplus``. log(1 + u) is u·log(w)/(w − 1) with w the rounded 1 + u: accurate even for tiny u."""
     bounded = z.maximum(-30.0)
     u = (bounded.abs() * -1.0).exp()
     w = u + 1.0
@@ -155,20 +158,20 @@ def _log_softplus(z: Value) -> Value:
 
 
 def _tags_and_constants(S: Value, constant: np.ndarray) -> tuple[Value, Value]:
-    """The scores of the tags, and for each of them that of its constant."""
+    """The scores of the tags, and of the constant of each tag."""
     n_tags = len(constant)
     chosen = S.graph.constant(constant.astype(np.int64))
     return S.columns(0, n_tags), S.graph.node("Gather", S, chosen, axis=1)
 
 
 def _per_tag(S: Value, link: PerTag) -> Value:
-    """Two columns for every tag, all tags at once: (constant − tag) and tag."""
+    """Two columns for each tag, all tags at once: (constant − tag) and tag."""
     yes, g = _tags_and_constants(S, link.constant)
     return _clipped_pair(g - yes, yes)
 
 
 def _calibrated_tags(S: Value, link: CalibratedTags) -> Value:
-    """``CalibratedTags.decision``, and what it makes of the log-odds."""
+    """``CalibratedTags.decision``, turned into probabilities."""
     yes, g = _tags_and_constants(S, link.constant)
     q = yes + (1.0 - g) * link.prior
     sides = ((1.0 - q, 1.0 - link.prior), (q, link.prior))

@@ -1,4 +1,4 @@
-"""Steps of a pipeline before the classifier, converted by skl2onnx."""
+"""Convert the pipeline steps before the classifier with skl2onnx."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ _PREFIX = "steps/"
 
 
 def after_steps(graph: Graph, steps: Sequence[Any], given: Sequence[Input], dtype: str) -> Value:
-    """Rows as the classifier sees them, in float64."""
-    from sklearn.compose import ColumnTransformer  # slow to import, seldom needed
+    """The input of the classifier in float64."""
+    from sklearn.compose import ColumnTransformer  # slow to import and rarely needed
 
     if not steps:
         if _join(given).type == "STRING":
-            raise TypeError(f"X: column {given[0].name!r} holds text, and no step before the classifier encodes it.")
+            raise TypeError(
+                f"X: column {given[0].name!r} contains strings, and no step before the classifier encodes them."
+            )
         return _joined(graph, given, "DOUBLE")
-    # what chooses columns by name wants them one by one; for other steps skl2onnx would join them in float32
+    # a ColumnTransformer needs separate columns; for other steps skl2onnx would join the columns in float32
     apart = len(given) == 1 or isinstance(steps[0], ColumnTransformer)
     wanted = given if apart else [_join(given)]
     model, kind = _converted(steps, wanted, graph.opset, dtype)
     part = needed("onnx.compose").add_prefix(model, _PREFIX, rename_functions=False)
-    for each, inside in zip(wanted, part.graph.input, strict=True):  # by place: skl2onnx changes names with spaces
+    for each, inside in zip(wanted, part.graph.input, strict=True):  # by position: skl2onnx renames inputs with spaces
         value = _typed(graph, each, kind) if apart else _joined(graph, given, kind)
         graph.node("Identity", value, output=inside.name)
     graph.nodes += part.graph.node
     graph.constants += part.graph.initializer
     graph.functions += part.functions
-    # skl2onnx notes the lowest version that would do, and makes nodes that suit the one it was asked for
+    # skl2onnx declares the lowest version that works, but creates nodes for the version requested
     graph.domains = {each.domain: each.version for each in part.opset_import} | graph.domains
     return graph.value(part.graph.output[0].name).cast("DOUBLE")
 
@@ -45,24 +47,24 @@ def _typed(graph: Graph, given: Input, kind: str) -> Value:
 
 
 def _joined(graph: Graph, given: Sequence[Input], kind: str) -> Value:
-    """All inputs side by side."""
+    """All inputs concatenated."""
     _join(given)
     return concatenated([_typed(graph, each, kind) for each in given])
 
 
 def _join(given: Sequence[Input]) -> Input:
-    """The input that all of them make side by side."""
+    """The input that results from concatenating all of them."""
     texts = [each.name for each in given if each.type == "STRING"]
     if texts and len(texts) < len(given):
         raise TypeError(
-            f"X: column {texts[0]!r} holds text and others hold numbers; a ColumnTransformer as first step treats them "
-            "apart."
+            f"X: column {texts[0]!r} contains strings and others numbers; use a ColumnTransformer as the first step "
+            "to treat them separately."
         )
     return Input("rows", sum(each.width for each in given), "STRING" if texts else None)
 
 
 def _converted(steps, given: Sequence[Input], opset: int, dtype: str) -> tuple[Any, str]:
-    """The model of the steps and the type of its numbers: float64, or float32 where that alone can be had."""
+    """The converted steps and the type of their numbers: float64, or float32 if float64 is not supported."""
     try:
         model = _convert(steps, given, opset, "DOUBLE")
         if dtype == "float64":
@@ -70,21 +72,21 @@ def _converted(steps, given: Sequence[Input], opset: int, dtype: str) -> tuple[A
         return model, "DOUBLE"
     except ImportError:
         raise
-    except Exception as error:  # skl2onnx raises whatever its converters run into
+    except Exception as error:  # converters of skl2onnx raise all kinds of errors
         if dtype == "float32":
             try:
                 return _convert(steps, given, opset, "FLOAT"), "FLOAT"
             except Exception:
-                pass  # the first error says more
+                pass  # the first error is more informative
         names = ", ".join(type(each).__name__ for each in steps)
         raise ValueError(
-            f"model: skl2onnx does not convert its first steps ({names}) to a {dtype} graph: {error} Other steps may "
-            f"do{', or dtype=float32' if dtype == 'float64' else ''}; the classifier can be converted alone."
+            f"model: skl2onnx cannot convert the steps before the classifier ({names}) to {dtype}: {error} Use other "
+            f"steps{' or dtype=float32' if dtype == 'float64' else ''}, or convert the classifier alone."
         ) from error
 
 
 def _convert(steps, given: Sequence[Input], opset: int, kind: str):
-    from sklearn.impute import SimpleImputer  # slow to import, seldom needed
+    from sklearn.impute import SimpleImputer  # slow to import and rarely needed
 
     types = needed("skl2onnx.common.data_types")
     number = {"DOUBLE": types.DoubleTensorType, "FLOAT": types.FloatTensorType}[kind]
@@ -99,13 +101,13 @@ def _convert(steps, given: Sequence[Input], opset: int, kind: str):
         custom_shape_calculators={SimpleImputer: _imputed_shape},
     )
     if len(model.graph.output) != 1:
-        raise ValueError(f"they have {len(model.graph.output)} outputs, and the classifier takes one table.")
-    needed("onnx.shape_inference").infer_shapes(model, check_type=True)  # numbers of two types may have been mixed
+        raise ValueError(f"they have {len(model.graph.output)} outputs, but the classifier takes one.")
+    needed("onnx.shape_inference").infer_shapes(model, check_type=True)  # fails if types were mixed
     return model
 
 
 def _refuse_float32(model) -> None:
-    """Refuse steps that go through float32 on their way; of zeros and ones that is no loss."""
+    """Refuse steps that compute in float32; one-hot encoders may, because 0 and 1 are exact."""
     types = needed("onnx").TensorProto
     graph = needed("onnx.shape_inference").infer_shapes(model).graph
     known = {each.name: each.type.tensor_type.elem_type for each in (*graph.input, *graph.value_info, *graph.output)}
@@ -118,7 +120,7 @@ def _refuse_float32(model) -> None:
 
 
 def _convert_imputer(scope, operator, container) -> None:
-    """SimpleImputer of numbers by plain operators: the one of ONNX, which skl2onnx takes, knows float32 alone."""
+    """Convert a numeric SimpleImputer to basic operators, because ONNX's own Imputer only supports float32."""
     types = needed("skl2onnx.common.data_types")
     if isinstance(operator.inputs[0].type, types.StringTensorType):
         needed("skl2onnx.operator_converters.imputer_op").convert_sklearn_imputer(scope, operator, container)
@@ -140,18 +142,18 @@ def _convert_imputer(scope, operator, container) -> None:
 
 
 def _imputed_columns(imputer) -> tuple[np.ndarray, np.ndarray]:
-    """Columns that stay, because there was a value to fill their gaps with, and those whose gaps are marked."""
+    """Indices of the columns that are kept (those with a fill value) and of those with a missing indicator."""
     kept = np.flatnonzero(~np.isnan(np.asarray(imputer.statistics_, dtype=np.float64)))
     return kept, imputer.indicator_.features_ if imputer.add_indicator else np.array([], dtype=np.int64)
 
 
 def _imputed_shape(operator) -> None:
-    """As many columns as the imputer gives; skl2onnx itself knows none that marks gaps or leaves columns out."""
+    """Shape of an imputer's output; skl2onnx does not support indicators and dropped columns."""
     types = needed("skl2onnx.common.data_types")
     given, output = operator.inputs[0], operator.outputs[0]
     if isinstance(given.type, types.StringTensorType):
         if operator.raw_operator.add_indicator:
-            raise ValueError("SimpleImputer of text with add_indicator=True has no graph.")
+            raise ValueError("SimpleImputer of strings with add_indicator=True is not supported.")
         n_columns = sum(each.type.shape[1] for each in operator.inputs)
     else:
         n_columns = sum(map(len, _imputed_columns(operator.raw_operator)))

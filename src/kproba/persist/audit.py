@@ -22,7 +22,7 @@ from ..basis.moments import Moments
 from ..data.items import Items, Memory, Sequences, Table
 from ..data.scaling import Scaling
 from ..data.sources import Chunk
-from ..data.summary import Look, _Sample
+from ..data.summary import Summary, _Sample
 from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._partial import Partial
@@ -262,6 +262,8 @@ def _check_projected(kernel: ProjectedKernel) -> None:
     m = len(kernel.landmarks)
     fits = _is_numbers(kernel.values, 1, "f") and _is_numbers(kernel.vectors, 2, "f")
     _need(fits and kernel.values.shape == (m,) and kernel.vectors.shape == (m, m), kernel, f"it is not of {m} rows")
+    _need(np.abs(kernel.vectors).max() < 1.0 + 1e-6, kernel, "its vectors are longer than one")
+    _need(np.abs(kernel.values).max() < LARGEST, kernel, "its eigenvalues are too large")
 
 
 def _check_scaling(scaling: Scaling) -> None:
@@ -388,7 +390,7 @@ def _check_moments(moments: Moments) -> None:
     _need(moments.H.flags.f_contiguous, moments, "its sums lie in another order")
 
 
-def _check_look(look: Look) -> None:
+def _check_look(look: Summary) -> None:
     _need(isinstance(look.sample, _Sample | None) and isinstance(look.chunks, list), look, "its sample is odd")
     _need(_is_count(look.size, 1) and _is_count(look.n_rows), look, "its numbers of rows are odd")
     _need(all(isinstance(chunk, Chunk) for chunk in look.chunks), look, "it has odd rows")
@@ -404,7 +406,7 @@ def _check_sample(sample: _Sample) -> None:
 
 
 def _check_partial(partial: Partial) -> None:
-    _need(isinstance(partial.look, Look) and isinstance(partial.classes, np.ndarray), partial, "it has seen no rows")
+    _need(isinstance(partial.look, Summary) and isinstance(partial.classes, np.ndarray), partial, "it has seen no rows")
     _need(partial.last is None and isinstance(partial.moments, Moments | None), partial, "it has odd sums")
     if partial.statistic is not None and partial.moments is not None:
         basis = partial.statistic.basis
@@ -456,7 +458,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Basis: _check_basis,
     Moments: _check_moments,
     _Sample: _check_sample,
-    Look: _check_look,
+    Summary: _check_look,
     Partial: _check_partial,
     BagOfFeatures: _check_bag,
     PictureDescriptors: PictureDescriptors._check_options,

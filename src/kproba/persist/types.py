@@ -34,7 +34,7 @@ _OWN = {
     "kproba.data.items.Items": ("kproba.data.items", "Items"),
     "kproba.data.items.Memory": ("kproba.data.items", "Memory"),
     "kproba.data.items.Table": ("kproba.data.items", "Table"),
-    "kproba.data.look.Look": ("kproba.data.summary", "Look"),
+    "kproba.data.look.Look": ("kproba.data.summary", "Summary"),
     "kproba.data.look._Sample": ("kproba.data.summary", "_Sample"),
     "kproba.data.sources.Chunk": ("kproba.data.sources", "Chunk"),
     "kproba.estimators._streamed.Partial": ("kproba.estimators._partial", "Partial"),

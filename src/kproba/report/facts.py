@@ -13,18 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays import to_numpy
 from ..data.dask import is_dask
 from ..data.tables import LabelledTable
+from ..decisions.risk_coverage import RiskCoverage, risk_coverage
 from .measures import (
     Histogram,
     Interval,
     Reliability,
-    RiskCoverage,
     calibration_by_chance,
     confidence_histogram,
     intervals,
     reliability,
     resampled_means,
     resampling_units,
-    risk_coverage,
     summed_up,
     thinned,
     top_class,
@@ -202,7 +201,7 @@ def describe(
         scores=scores_of([Rival(type(final).__name__, rows.proba), *others], rows.codes, random_state),
         reliability=reliability(top.confidence, top.correct),
         histogram=confidence_histogram(top.confidence, top.correct, lowest),
-        risk=risk_coverage(top.confidence, top.correct, FINE if len(order) <= FINE_ROWS else COARSE),
+        risk=risk_coverage(top.confidence, ~top.correct, FINE if len(order) <= FINE_ROWS else COARSE),
         confusion=_confusion(rows.codes, top.predicted, len(labels)),
         by_class=tuple(class_facts(k, name, rows, top.predicted) for k, name in enumerate(labels)),
         columns=tuple(name for name, _ in columns),

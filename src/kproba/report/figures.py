@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..decisions.risk_coverage import RiskCoverage
 from .facts import ClassFacts, Facts, PathFacts, Score
 from .markup import Axis, Frame, count, escaped, label, linear_axis, log_axis, number, share, svg
-from .measures import Histogram, Interval, Reliability, RiskCoverage, thinned
+from .measures import Histogram, Interval, Reliability, thinned
 from .rivals import BASE_RATES
 from .search_map import SearchPanel
 
@@ -19,7 +20,6 @@ CURVE_POINTS = 400
 ROW_HEIGHT = 26
 #: A share of mistakes that gets the strongest colour if no class has more.
 FAINTEST = 0.1
-METRICS = (("log_loss", "log-loss"), ("error", "error"), ("brier", "Brier score"), ("calibration", "calibration error"))
 
 
 def reliability_figure(found: Reliability, lowest: float) -> str:
@@ -84,19 +84,21 @@ def _bar(frame: Frame, x: float, width: float, rows: int, css: str, title: str) 
 def risk_figure(found: RiskCoverage) -> str:
     """The curve; the script moves its marker, by the coordinates in the data attributes."""
     told = found.coverage >= min(0.02, found.coverage[-1])
-    highest = max(float(found.risk[told].max()) * 1.15, 0.01)
+    highest = max(float(found.error[told].max()) * 1.15, 0.01)
     frame = Frame(
         linear_axis(0.0, 1.0, "coverage: rows that are kept, %", percent=True),
         linear_axis(0.0, highest, "error among the kept, %", percent=True),
         height=300,
     )
-    x, y = thinned(np.append(0.0, found.coverage), np.append(found.risk[0], found.risk).clip(0, highest), CURVE_POINTS)
+    x, y = thinned(
+        np.append(0.0, found.coverage), np.append(found.error[0], found.error).clip(0, highest), CURVE_POINTS
+    )
     ends = f"{frame.px(0):.1f} {frame.px(1):.1f} {frame.py(0):.1f} {frame.py(highest):.1f} {highest:.6g}"
     marker = (
         f'<path class="guide" id="risk-guide" d="M{frame.px(1):.1f} {frame.py(0):.1f}V{frame.top}"/>'
-        f'<circle class="marker" id="risk-marker" cx="{frame.px(1):.1f}" cy="{frame.py(found.risk[-1]):.1f}" r="6"/>'
+        f'<circle class="marker" id="risk-marker" cx="{frame.px(1):.1f}" cy="{frame.py(found.error[-1]):.1f}" r="6"/>'
     )
-    about = f"All rows kept: {share(float(found.risk[-1]))} wrong. Mean over all coverages: {share(found.area)}."
+    about = f"All rows kept: {share(float(found.error[-1]))} wrong. Mean over all coverages: {share(found.area)}."
     more = f' data-ends="{ends}"'
     return frame.svg("risk", "Risk–coverage curve", about, frame.line(x, y, "line"), marker, more=more)
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from ..decisions.reject import wrong_from_the_surest
-from ..metrics import _bin_numbers
+from ..metrics import bin_numbers, binned, row_brier
 
 #: Of all intervals and bands.
 LEVEL = 0.90
@@ -51,17 +50,14 @@ def unit_losses(codes: np.ndarray, proba: np.ndarray, unit: np.ndarray) -> np.nd
     """
     top, n_units = top_class(codes, proba), int(unit.max()) + 1
     own = proba[np.arange(len(codes)), codes]
-    brier = np.square(proba).sum(axis=1) - 2.0 * own + 1.0
-    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), brier)
+    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), row_brier(codes, proba))
     place = unit * ERROR_BINS + _error_bins(top.confidence)
     gaps = np.bincount(place, top.confidence - top.correct, n_units * ERROR_BINS)
     return np.column_stack([*(np.bincount(unit, loss) for loss in losses), gaps.reshape(n_units, ERROR_BINS)])
 
 
 def _error_bins(confidence: np.ndarray) -> np.ndarray:
-    order, number = np.argsort(confidence, kind="stable"), np.empty(len(confidence), dtype=int)
-    number[order] = _bin_numbers(confidence[order], np.ones(len(confidence)), ERROR_BINS, "quantile")
-    return number
+    return bin_numbers(confidence, np.ones(len(confidence)), ERROR_BINS, "quantile")
 
 
 def summed_up(means: np.ndarray) -> np.ndarray:
@@ -140,14 +136,9 @@ def reliability(confidence, correct, n_bins: int = FIGURE_BINS, strategy: str = 
     >>> reliability(np.array([0.9, 0.9, 0.3, 0.3]), np.array([True, True, True, False])).frequency
     array([0.5, 1. ])
     """
-    order = np.argsort(confidence, kind="stable")
-    confidence, correct = np.asarray(confidence)[order], np.asarray(correct)[order].astype(float)
-    number = _bin_numbers(confidence, np.ones(len(confidence)), n_bins, strategy)
-    rows = np.bincount(number, minlength=n_bins)
-    kept = rows > 0
-    sums = [np.bincount(number, values, n_bins)[kept] for values in (confidence, correct)]
-    rows = rows[kept]
-    return Reliability(sums[0] / rows, sums[1] / rows, *jeffreys(sums[1], rows), rows)
+    bins = binned(confidence, correct, np.ones(len(confidence)), n_bins, strategy)
+    rows = bins.weight.astype(int)
+    return Reliability(bins.confidence, bins.frequency, *jeffreys(bins.frequency * rows, rows), rows)
 
 
 @dataclass(frozen=True)
@@ -169,53 +160,6 @@ def confidence_histogram(confidence, correct, low: float = 0.0, n_bins: int = HI
     edges = np.linspace(low, 1.0, n_bins + 1)
     confidence, correct = np.clip(confidence, low, 1.0), np.asarray(correct, dtype=bool)
     return Histogram(edges, *(np.histogram(confidence[part], edges)[0] for part in (correct, ~correct)))
-
-
-@dataclass(frozen=True)
-class RiskCoverage:
-    """What is kept at thresholds that fall, in whole numbers of ``unit``: rows and mistakes among them, cumulative.
-
-    A row is kept at every threshold on that grid that its probability reaches: the numbers are exact there.
-    """
-
-    unit: float
-    level: np.ndarray
-    kept: np.ndarray
-    wrong: np.ndarray
-
-    @property
-    def n(self) -> int:
-        return int(self.kept[-1])
-
-    @property
-    def coverage(self) -> np.ndarray:
-        return self.kept / self.n
-
-    @property
-    def risk(self) -> np.ndarray:
-        return self.wrong / self.kept
-
-    @property
-    def area(self) -> float:
-        """Mean of the risk over all coverages: what is kept first should be right."""
-        return float(np.average(self.risk, weights=np.diff(self.kept, prepend=0)))
-
-    def at(self, threshold: float) -> tuple[int, int]:
-        """Rows whose probability is at least the threshold, and mistakes among them."""
-        number = int(np.searchsorted(-self.level, -np.ceil(threshold / self.unit - 1e-6), side="right"))
-        return (int(self.kept[number - 1]), int(self.wrong[number - 1])) if number else (0, 0)
-
-
-def risk_coverage(confidence, correct, unit: float = 1e-6) -> RiskCoverage:
-    """Rows kept and mistakes among them as the threshold on the largest probability falls.
-
-    >>> curve = risk_coverage(np.array([0.9, 0.6, 0.8]), np.array([True, False, True]))
-    >>> curve.at(0.8), curve.at(0.5), curve.at(0.95)
-    ((2, 0), (3, 1), (0, 0))
-    """
-    of_row = np.floor(np.asarray(confidence, dtype=float) / unit + 1e-6).astype(int)
-    wrong, last = wrong_from_the_surest(of_row, ~np.asarray(correct, dtype=bool))
-    return RiskCoverage(unit, np.sort(of_row)[::-1][last], last + 1, wrong[last])
 
 
 def thinned(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

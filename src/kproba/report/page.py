@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from . import figures
-from .facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
+from .facts import HELD_OUT, LEAVE_ONE_OUT, MEASURES, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
 from .markup import as_json, count, escaped, label, number, share
 from .measures import Interval
 
@@ -56,12 +56,13 @@ def _asset(name: str) -> str:
 def _data(facts: Facts) -> dict:
     """What the script computes with: thresholds as steps down, rows and mistakes at each."""
     risk = facts.risk
+    level = np.rint(risk.thresholds / risk.unit).astype(int)
     names = ("rows", "recall", "precision", "AUC", "average precision")
     return {
         "unit": risk.unit,
         "n": risk.n,
-        "start": int(risk.level[0]),
-        "down": (-np.diff(risk.level)).tolist(),
+        "start": int(level[0]),
+        "down": (-np.diff(level)).tolist(),
         "rows": np.diff(risk.kept, prepend=0).tolist(),
         "wrong": np.diff(risk.wrong, prepend=0).tolist(),
         "classes": [", ".join(f"{n} {v}" for n, v in zip(names, _class_numbers(one))) for one in facts.by_class],
@@ -88,7 +89,7 @@ def _header(facts: Facts) -> str:
     cards = "".join(
         f'<div class="card"><h2>{title}</h2><p class="big">{_shown(getattr(own, name), name)}</p>'
         f'<p class="between">{_between(getattr(own, name), name)}</p></div>'
-        for name, title in figures.METRICS
+        for name, title in MEASURES.items()
     )
     trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on != LEAVE_ONE_OUT else ""
     columns = f" · {count(facts.n_columns)} columns" if facts.n_columns else ""
@@ -175,14 +176,14 @@ def _path(facts: Facts) -> str:
 
 
 def _comparison(facts: Facts) -> str:
-    names = ("model", *(title for _, title in figures.METRICS), EXCESS)
+    names = ("model", *MEASURES.values(), EXCESS)
     head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
     rows = "".join(_score_row(place, score) for place, score in enumerate(facts.scores))
     # the roles stay where a phone stacks the cells
     table = f'<table class="scores" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
     drawings = "".join(
         f"<div><h4>{title}</h4>{figures.score_figure(facts.scores, name, title)}</div>"
-        for name, title in figures.METRICS
+        for name, title in MEASURES.items()
     )
     caption = (
         "Smaller is better everywhere. Bars are intervals of 90 % (1,000 resamples, the same for all models, so that "
@@ -199,11 +200,11 @@ def _comparison(facts: Facts) -> str:
 def _score_row(place: int, score: Score) -> str:
     cells = [
         f"<b>{_shown(getattr(score, name), name)}</b> <small>{_between(getattr(score, name), name)}</small>"
-        for name, _ in figures.METRICS
+        for name in MEASURES
     ]
     cells[-1] += f"<small>by chance {score.calibration_by_chance:.3f}</small>"
     cells.append(_excess(score.excess))
-    titles = (*(title for _, title in figures.METRICS), EXCESS)
+    titles = (*MEASURES.values(), EXCESS)
     body = "".join(f'<td role="cell" data-name="{title}">{cell}</td>' for title, cell in zip(titles, cells))
     name = f'<span class="key m{place}"></span>{escaped(score.name)}'
     return f'<tr role="row"><th scope="row" role="rowheader">{name}</th>{body}</tr>'

@@ -127,7 +127,7 @@ class Square:
 
     @cached_property
     def _largest(self) -> float:
-        """The largest eigenvalue of M, by powers."""
+        """The largest eigenvalue of M, by power iteration."""
         along = np.ones((len(self.packed), 1))
         for _ in range(POWER_STEPS):
             along = self.times(along / np.linalg.norm(along))
