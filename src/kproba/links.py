@@ -295,8 +295,8 @@ class SoftmaxFit:
         self.prior, self.total = prior, weight.sum()
         self.g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
         self.q = complete_by_prior(scores, prior)
-        drawn = 1.0 / (self.total + 1.0)
-        self.targets = (1.0 - drawn) * targets + drawn * prior
+        shrinkage = 1.0 / (self.total + 1.0)
+        self.targets = (1.0 - shrinkage) * targets + shrinkage * prior
         self.share = (weight / self.total)[:, None]
 
     def run(self) -> CalibratedSoftmax:
@@ -327,15 +327,15 @@ class SoftmaxFit:
 
         residual = self.share * (p - self.targets)
         by_slope = slope * np.einsum("ij,ij->j", residual, rise)
-        turn = _log_softplus_slope(kappa * self.q) - _log_softplus_slope(kappa * self.prior)
-        by_sharpness = slope @ np.einsum("ij,ij->j", residual, turn)
+        by_kappa = _log_softplus_slope(kappa * self.q) - _log_softplus_slope(kappa * self.prior)
+        by_sharpness = slope @ np.einsum("ij,ij->j", residual, by_kappa)
         by_offset = residual.T @ self.g[:, 0]
 
-        held = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
-        away = log_k - self.start[1]
-        value += held @ [away**2, delta @ delta, offset @ offset]
-        parts = [[by_slope.sum(), by_sharpness + 2 * held[0] * away], by_slope + 2 * held[1] * delta]
-        return float(value), np.concatenate([*parts, by_offset + 2 * held[2] * offset])
+        penalty = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
+        shift = log_k - self.start[1]
+        value += penalty @ [shift**2, delta @ delta, offset @ offset]
+        parts = [[by_slope.sum(), by_sharpness + 2 * penalty[0] * shift], by_slope + 2 * penalty[1] * delta]
+        return float(value), np.concatenate([*parts, by_offset + 2 * penalty[2] * offset])
 
 
 class TagsFit:
@@ -360,11 +360,11 @@ class TagsFit:
         self.prior, self.total = prior, np.where(total > 0, total, 1.0)  # only penalties, if a tag has no rows
         self.g = np.clip(constant, 0.0, 1.0)
         self.q = tag + (1.0 - constant) * prior[:, None]
-        drawn = (1.0 / (self.total + 1.0))[:, None]
-        self.targets = (1.0 - drawn) * labels + drawn * prior[:, None]
+        shrinkage = (1.0 / (self.total + 1.0))[:, None]
+        self.targets = (1.0 - shrinkage) * labels + shrinkage * prior[:, None]
         self.share = weight / self.total[:, None]
         penalties = SoftmaxFit.sharpness_penalty, 2.0 * SoftmaxFit.slope_penalty, 0.5 * SoftmaxFit.offset_penalty
-        self.held = np.stack([np.zeros_like(self.total), *(each / self.total for each in penalties)])
+        self.penalty = np.stack([np.zeros_like(self.total), *(each / self.total for each in penalties)])
 
     def run(self) -> tuple[np.ndarray, ...]:
         """Slopes (2, L), sharpness (L,), offset (L,) and span (2, L)."""
@@ -404,12 +404,12 @@ class TagsFit:
         q, share, g, targets = self.q[tags], self.share[tags], self.g[tags], self.targets[tags]
         low, high, kappa = (np.exp(each)[:, None] for each in (x[0] - x[2], x[0] + x[2], x[1]))
         prior = self.prior[tags][:, None]
-        up, up_turn = _rise(kappa, q, prior)
-        down, down_turn = _rise(kappa, 1.0 - q, 1.0 - prior)
+        up, up_by_kappa = _rise(kappa, q, prior)
+        down, down_by_kappa = _rise(kappa, 1.0 - q, 1.0 - prior)
         up, down = high * up, low * down
         difference = up - down
         odds = difference + g * x[3][:, None] + np.log(prior / (1.0 - prior))
-        slopes = difference, high * up_turn - low * down_turn, up + down, g  # ∂odds/∂x
+        slopes = difference, high * up_by_kappa - low * down_by_kappa, up + down, g  # ∂odds/∂x
         small = np.exp(-np.abs(odds))
         p = np.where(odds > 0, 1.0, small) / (1.0 + small)
         value = np.einsum("ti,ti->t", share, np.maximum(odds, 0.0) + np.log(1.0 + small) - targets * odds)
@@ -420,9 +420,9 @@ class TagsFit:
             weighted = spread * slope
             for j in range(i + 1):
                 curvature[i, j] = curvature[j, i] = np.einsum("ti,ti->t", weighted, slopes[j])
-        held, away = self.held[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]
-        np.einsum("iit->it", curvature)[:] += 2.0 * held
-        return value + (held * away**2).sum(axis=0), gradient + 2.0 * held * away, curvature
+        penalty, shift = self.penalty[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]
+        np.einsum("iit->it", curvature)[:] += 2.0 * penalty
+        return value + (penalty * shift**2).sum(axis=0), gradient + 2.0 * penalty * shift, curvature
 
 
 def _rise(kappa: np.ndarray, q: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

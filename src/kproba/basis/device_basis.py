@@ -120,6 +120,6 @@ class DeviceBasis(Basis):
         return self.device.get(self.device.to_float64(phi).mT @ self.device.put(values))
 
 
-def placed(basis: Basis, device: Device | None, use_float64: bool = False) -> Basis:
+def basis_on(basis: Basis, device: Device | None, use_float64: bool = False) -> Basis:
     """The basis on a device, or unchanged if ``device`` is None."""
     return basis if device is None else DeviceBasis.of(basis, device, use_float64)

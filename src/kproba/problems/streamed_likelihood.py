@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Device
 from ..basis.basis import Basis
-from ..basis.device_basis import placed
+from ..basis.device_basis import basis_on
 from ..data.all_rows import AllRows
 from ..data.encoding import Encoding
 from ..data.rows import Rows
@@ -126,7 +126,7 @@ class StreamedLikelihood:
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight
-        whole = StreamedObjective(few, share, placed(self.basis, self.device), self.encoding, self.all_rows)
+        whole = StreamedObjective(few, share, basis_on(self.basis, self.device), self.encoding, self.all_rows)
         return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:

@@ -121,7 +121,9 @@ def _has_learnt(model: ImportModel) -> bool:
 def _may_yet_learn(model: ImportModel, pool: Pool) -> bool:
     """Whether the model is almost constant although all candidates together would improve it."""
     enough = PROMISING * model.value
-    return not _has_learnt(model) and pool.most(model) > enough and JointStep.of_pool(model, pool).decrease() > enough
+    if _has_learnt(model) or not pool.max_joint_gain(model) > enough:
+        return False
+    return JointStep.of_pool(model, pool).decrease() > enough
 
 
 def change(values: Sequence[float], lookback: int) -> tuple[float, float]:

@@ -132,7 +132,7 @@ class Pool:
         _check_definite(model, rows, columns, squared_norm, np.abs(size))
         return Residuals(rows, columns, squared_norm, squared_norm > self.task.resolution * np.abs(size))
 
-    def most(self, model: ImportModel) -> float:
+    def max_joint_gain(self, model: ImportModel) -> float:
         """An upper bound on the joint gain of all candidates, if the penalty were the only curvature: sᵀK̃s/2ρ."""
         if self.size < len(self._order):
             return np.inf  # the bound would need the other rows too

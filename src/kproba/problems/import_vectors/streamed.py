@@ -20,7 +20,7 @@ from scipy.linalg import blas
 
 from ...arrays import Device, is_tensor, to_numpy
 from ...basis.basis import Basis
-from ...basis.device_basis import DeviceBasis, placed
+from ...basis.device_basis import DeviceBasis, basis_on
 from ...data.all_rows import AllRows
 from ...data.encoding import Encoding
 from ...data.hashing import equal_rows, row_keys
@@ -242,7 +242,7 @@ class Expansion(NamedTuple):
         step = linalg.cho_solve(linalg.cho_factor(self.hessian, lower=True), flat)
         return step.reshape(self.gradient.shape), 0.5 * float(flat @ step)
 
-    def beyond(self, a: int) -> Expansion:
+    def eliminate_first(self, a: int) -> Expansion:
         """The expansion in the other coordinates, with the first a minimised out (a Schur complement)."""
         first = a * (len(self.hessian) // len(self.gradient))
         lower = np.linalg.cholesky(self.hessian[:first, :first])
@@ -300,7 +300,7 @@ def on_sample(model: ImportModel, columns: np.ndarray, inner: np.ndarray) -> Exp
         sums.add(np.hstack([model.psi[rows], columns[rows]]), 0.0, slope[rows], curvature[rows, None, None])
     here = Expansion.of(sums, _padded(model.beta, columns.shape[1]), model.ridge)
     here.hessian[a:, a:] += model.ridge * (inner - np.eye(len(inner)))
-    return here.beyond(a)
+    return here.eliminate_first(a)
 
 
 class Proposal(NamedTuple):
@@ -429,7 +429,7 @@ class StreamedSearch:
     def _pass(self, proposal: Proposal) -> Expansion:
         q, m = len(self.chosen), len(proposal.rows) - len(self.chosen)
         here = Basis(self.task.kernel, self.task.points(proposal.rows), workers=self.task.workers)
-        basis = placed(here, self.device)
+        basis = basis_on(here, self.device)
         beta = _padded(self.beta, m)
         assert isinstance(self.task.loss, Multinomial)
         statistic = LossSumsOf(OrthonormalBasis(basis, proposal.lower), beta, self.task.loss, self.encoding)
@@ -443,7 +443,7 @@ class StreamedSearch:
         a = 1 + len(self.chosen)
         corner = proposal.lower[a - 1 :, a - 1 :]
         # the residual of each candidate, normalised
-        rest = here.beyond(a).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
+        rest = here.eliminate_first(a).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
         self._correct(rest.value)
         picked, gain = [], np.nan
         for best, decrease in best_first(rest, self.task.resolution):
