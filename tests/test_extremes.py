@@ -173,7 +173,7 @@ class TestArgumentsAreNamed:
 
     @pytest.mark.parametrize("classifier", [LSPC, KernelLogisticRegression, SurfaceKernelClassifier])
     def test_centers_whose_squares_overflow(self, classifier):
-        with pytest.raises(ValueError, match="centers has values beyond"):
+        with pytest.raises(ValueError, match="centers has values above"):
             classifier(centers=np.full((2, 3), 1e200), scaling=None).fit(self.X, self.y)
 
     def test_class_weights_that_leave_nothing(self):

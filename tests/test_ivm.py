@@ -716,7 +716,7 @@ class TestRefused:
             ((X, X[:, 0]), "continuous"),
             ((np.full_like(X, np.inf), Y), "X contains infinity"),
             ((X, Y, -np.ones(40)), "sample_weight has negative"),
-            ((1e200 * X, Y), "X has values beyond"),
+            ((1e200 * X, Y), "X has values above"),
         ]:
             with pytest.raises(ValueError, match=message):
                 quick(scaling=None).fit(*args)

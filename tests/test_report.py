@@ -554,7 +554,7 @@ class TestFile:
         model, X, y, _, _ = cancer
         with pytest.raises(IsADirectoryError, match="is a directory"):
             write_report(model, X, y, tmp_path)
-        with pytest.raises(FileNotFoundError, match="make it first"):
+        with pytest.raises(FileNotFoundError, match="create it first"):
             write_report(model, X, y, tmp_path / "nowhere" / "report.html")
 
     def test_needs_no_extra_and_is_imported_where_used(self, tmp_path):

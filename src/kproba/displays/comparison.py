@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..metrics import checked_codes
+from ..data.labels import check_labels_and_proba
 from ..report.facts import MEASURES, Score, collect, scores_of
 from ..report.rivals import Rival
 from ..typing import Inputs, Targets
@@ -64,7 +64,7 @@ class ScoresDisplay:
         """Draw a dict of names and probabilities (n, n_classes) of the same rows."""
         if not isinstance(proba, dict) or not proba:
             raise TypeError(f"proba: a dict of names and probabilities is needed, got {type(proba).__name__}.")
-        checked = {name: checked_codes(y_true, each, labels) for name, each in proba.items()}
+        checked = {name: check_labels_and_proba(y_true, each, labels) for name, each in proba.items()}
         codes = next(iter(checked.values()))[0]
         models = [Rival(str(name), values) for name, (_, values) in checked.items()]
         return cls(scores=scores_of(models, codes, random_state)).plot(axes)

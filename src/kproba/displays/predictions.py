@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics import checked_codes
+from ..data.labels import check_labels_and_proba
 from ..report.measures import Histogram, Reliability, confidence_histogram, reliability, top_class
 from ..typing import Inputs, Targets
 from ._drawing import axes_for, legend
@@ -48,7 +48,7 @@ class _OfPredictions:
         **options: Any,
     ) -> Self:
         """Draw probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
-        codes, proba = checked_codes(y_true, proba, labels)
+        codes, proba = check_labels_and_proba(y_true, proba, labels)
         top = top_class(codes, proba)
         made: Any = cls
         return made(**cls._found(top.confidence, top.correct)).plot(ax, name=name, **options)

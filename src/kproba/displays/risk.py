@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.labels import check_labels_and_proba
 from ..decisions.reject import RejectOption
 from ..decisions.risk_coverage import risk_coverage
-from ..metrics import checked_codes
 from ..report.measures import top_class
 from ..typing import Inputs, Targets
 from ._drawing import axes_for
@@ -90,7 +90,7 @@ class RiskCoverageDisplay:
         ax: Any = None,
     ) -> Self:
         """Draw probabilities whose columns are the ``labels``, in their order; None for the sorted ones of y_true."""
-        top = top_class(*checked_codes(y_true, proba, labels))
+        top = top_class(*check_labels_and_proba(y_true, proba, labels))
         return cls(curve=risk_coverage(top.confidence, ~top.correct).with_bounds(confidence), name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from ..metrics import bin_numbers, binned, row_brier
+from ..metrics import _bin_numbers, _binned, _row_brier
 
 #: Of all intervals and bands.
 LEVEL = 0.90
@@ -50,14 +50,14 @@ def unit_losses(codes: np.ndarray, proba: np.ndarray, unit: np.ndarray) -> np.nd
     """
     top, n_units = top_class(codes, proba), int(unit.max()) + 1
     own = proba[np.arange(len(codes)), codes]
-    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), row_brier(codes, proba))
+    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), _row_brier(codes, proba))
     place = unit * ERROR_BINS + _error_bins(top.confidence)
     gaps = np.bincount(place, top.confidence - top.correct, n_units * ERROR_BINS)
     return np.column_stack([*(np.bincount(unit, loss) for loss in losses), gaps.reshape(n_units, ERROR_BINS)])
 
 
 def _error_bins(confidence: np.ndarray) -> np.ndarray:
-    return bin_numbers(confidence, np.ones(len(confidence)), ERROR_BINS, "quantile")
+    return _bin_numbers(confidence, np.ones(len(confidence)), ERROR_BINS, "quantile")
 
 
 def summed_up(means: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def reliability(confidence, correct, n_bins: int = FIGURE_BINS, strategy: str = 
     >>> reliability(np.array([0.9, 0.9, 0.3, 0.3]), np.array([True, True, True, False])).frequency
     array([0.5, 1. ])
     """
-    bins = binned(confidence, correct, np.ones(len(confidence)), n_bins, strategy)
+    bins = _binned(confidence, correct, np.ones(len(confidence)), n_bins, strategy)
     rows = bins.weight.astype(int)
     return Reliability(bins.confidence, bins.frequency, *jeffreys(bins.frequency * rows, rows), rows)
 
