@@ -480,7 +480,7 @@ class TestTrainingTable:
         )
         assert about["on"] == "leave-one-out"
         page = (folder / "t.html").read_text()
-        assert "logistic regression" in page and "judged by 5 folds" in page
+        assert "logistic regression" in page and "evaluated by 5-fold" in page
 
     def test_rows_without_a_class_and_weights(self, folder, capsys):
         frame = people().assign(w=1.0)

@@ -41,6 +41,7 @@ from kproba import (
 from kproba.decisions.risk_coverage import risk_coverage
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
+from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
 from kproba.report.measures import (
     intervals,
@@ -52,7 +53,6 @@ from kproba.report.measures import (
     unit_losses,
 )
 from kproba.report.page import page
-from kproba.report.rivals import Rival
 from kproba.report.search_map import search_panels
 from made_up import HOSTILE, Oracle, made_up
 
@@ -212,7 +212,7 @@ class TestFacts:
         assert facts.n_mistakes == (said != y).sum()
 
 
-class TestRivals:
+class TestBaselines:
     def test_base_rates_of_the_training_rows(self, three):
         model, X, y = three
         base = collect(model, X, y, y_train=["a", "a", "a", "b", "b", "c"]).scores[1]
@@ -231,7 +231,7 @@ class TestRivals:
         model, X, y = three
         codes, proba = np.searchsorted(model.classes_, y), model.predict_proba(X)
         own, twin, other = scores_of(
-            [Rival("a", proba), Rival("b", proba), Rival("c", 0.9 * proba + 0.1 / 3)], codes, 0
+            [ModelProba("a", proba), ModelProba("b", proba), ModelProba("c", 0.9 * proba + 0.1 / 3)], codes, 0
         )
         assert own.excess is None and (twin.excess.low, twin.excess.high) == (0.0, 0.0)
         assert other.excess.value == pytest.approx(other.log_loss.value - own.log_loss.value)

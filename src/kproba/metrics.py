@@ -83,7 +83,8 @@ def reliability_bins(
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
     weight = check_weights(sample_weight, len(codes))
-    return _binned(*_events(codes, proba, weight, of), n_bins, strategy)
+    confidence, hit, weight = _events(codes, proba, weight, of)
+    return _binned(confidence, hit, weight, n_bins, strategy)
 
 
 def _binned(confidence, hit, weight, n_bins: int, strategy: str) -> ReliabilityBins:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..data.labels import check_labels_and_proba
+from ..report.baselines import ModelProba
 from ..report.facts import MEASURES, Score, collect, scores_of
-from ..report.rivals import Rival
 from ..typing import Inputs, Targets
 from ._drawing import axes_in_a_row
 
@@ -67,7 +67,7 @@ class ScoresDisplay:
             raise TypeError(f"proba must be a non-empty dict of names and probabilities, got {type(proba).__name__}.")
         checked = {name: check_labels_and_proba(y_true, each, labels) for name, each in proba.items()}
         codes = next(iter(checked.values()))[0]
-        models = [Rival(str(name), values) for name, (_, values) in checked.items()]
+        models = [ModelProba(str(name), values) for name, (_, values) in checked.items()]
         return cls(scores=scores_of(models, codes, random_state)).plot(axes)
 
     def plot(self, axes: Any = None) -> Self:

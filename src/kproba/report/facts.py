@@ -14,6 +14,7 @@ from ..arrays import to_numpy
 from ..data.dask import is_dask
 from ..data.tables import LabelledTable
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
+from .baselines import ModelProba, baselines
 from .measures import (
     Histogram,
     Interval,
@@ -29,7 +30,6 @@ from .measures import (
     top_class,
     unit_losses,
 )
-from .rivals import Rival, rivals
 from .search_map import SearchPanel, search_panels
 
 #: Number of rows in the tables, and of columns of X that they show.
@@ -178,7 +178,7 @@ def describe(
     """The facts for evaluated rows; ``n_training`` of them are training rows, by default none or all."""
     if n_training is None:
         n_training = 0 if on == HELD_OUT else len(rows.codes)
-    others, notes = rivals(model, rows, y_train, X_train, on == LEAVE_ONE_OUT, random_state)
+    others, notes = baselines(model, rows, y_train, X_train, on == LEAVE_ONE_OUT, random_state)
     top = top_class(rows.codes, rows.proba)
     labels = tuple(map(str, model.classes_.tolist()))
     columns = _shown_columns(model, rows.X, names)
@@ -197,7 +197,7 @@ def describe(
         fitted=_fitted(model),
         panels=search_panels(final),
         path=_path(final),
-        scores=scores_of([Rival(type(final).__name__, rows.proba), *others], rows.codes, random_state),
+        scores=scores_of([ModelProba(type(final).__name__, rows.proba), *others], rows.codes, random_state),
         reliability=reliability(top.confidence, top.correct),
         histogram=confidence_histogram(top.confidence, top.correct, lowest),
         risk=risk_coverage(top.confidence, ~top.correct, FINE if len(order) <= FINE_ROWS else COARSE),
@@ -292,20 +292,20 @@ def _codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return codes
 
 
-def scores_of(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
+def scores_of(models: list[ModelProba], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
     """Scores of all models on the same resamples, so that differences have intervals too."""
     unit = resampling_units(len(codes), seed)
-    losses = [unit_losses(codes, rival.proba, unit) for rival in models]
+    losses = [unit_losses(codes, each.proba, unit) for each in models]
     means, width = [loss.sum(axis=0) / len(codes) for loss in losses], losses[0].shape[1]
     resampled = resampled_means(np.hstack(losses), np.bincount(unit), seed)
     found = []
-    for number, rival in enumerate(models):
+    for number, each in enumerate(models):
         part = slice(number * width, (number + 1) * width)
         error, log_loss, brier, calibration = intervals(summarize(means[number]), summarize(resampled[:, part]))
         more = means[number][1] - means[0][1], resampled[:, part.start + 1] - resampled[:, 1]
         (excess,) = intervals(np.array([more[0]]), more[1][:, None])
-        chance = calibration_by_chance(rival.proba.max(axis=1))
-        found.append(Score(rival.name, error, log_loss, brier, calibration, chance, excess if number else None))
+        chance = calibration_by_chance(each.proba.max(axis=1))
+        found.append(Score(each.name, error, log_loss, brier, calibration, chance, excess if number else None))
     return tuple(found)
 
 
@@ -316,9 +316,9 @@ def _confusion(codes, predicted, n_classes: int) -> np.ndarray:
 def class_facts(k: int, name: str, rows: Judged, predicted: np.ndarray) -> ClassFacts:
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-    own, said = rows.codes == k, predicted == k
-    recall = float(said[own].mean()) if own.any() else np.nan
-    precision = float(own[said].mean()) if said.any() else np.nan
+    own, chosen = rows.codes == k, predicted == k
+    recall = float(chosen[own].mean()) if own.any() else np.nan
+    precision = float(own[chosen].mean()) if chosen.any() else np.nan
     if own.all() or not own.any():
         return ClassFacts(name, int(own.sum()), recall, precision, np.nan, np.nan, None, None)
     p = rows.proba[:, k]
@@ -343,8 +343,8 @@ def _row_facts(numbers, rows: Judged, labels, columns) -> tuple[RowFacts, ...]:
         p = rows.proba[number]
         first = int(p.argmax())
         second = int(np.where(np.arange(len(p)) == first, -1.0, p).argmax())
-        said = labels[first], float(p[first]), labels[second], float(p[second])
-        found.append(RowFacts(number, labels[rows.codes[number]], *said, shown))
+        top_two = labels[first], float(p[first]), labels[second], float(p[second])
+        found.append(RowFacts(number, labels[rows.codes[number]], *top_two, shown))
     return tuple(found)
 
 
@@ -387,30 +387,30 @@ def _relevance(model) -> np.ndarray | None:
 
 def _fitted(model) -> tuple[tuple[str, str], ...]:
     final = final_step(model)
-    said = [("model", repr(final))]
+    pairs = [("model", repr(final))]
     if isinstance(model, Pipeline) and len(model) > 1:
-        said.append(("earlier steps", " → ".join(type(step).__name__ for _, step in model.steps[:-1])))
+        pairs.append(("earlier steps", " → ".join(type(step).__name__ for _, step in model.steps[:-1])))
     kernel = getattr(final, "kernel_", None)
     if kernel is not None:
-        said += _fitted_kernel(final, kernel)
-    return tuple(said)
+        pairs += _fitted_kernel(final, kernel)
+    return tuple(pairs)
 
 
 def _fitted_kernel(final, kernel) -> list[tuple[str, str]]:
-    said = [("kernel", kernel.name)]
+    pairs = [("kernel", kernel.name)]
     if final.width_ is not None:
-        said.append(("width", f"{final.width_:.4g}"))
+        pairs.append(("width", f"{final.width_:.4g}"))
     if hasattr(final, "ridge_"):
-        said.append(("ridge", f"{final.ridge_:.3g}"))
+        pairs.append(("ridge", f"{final.ridge_:.3g}"))
     kind = "import points" if hasattr(final, "import_indices_") else "centres"
-    said.append((kind, f"{np.shape(final.coef_)[0]:,}"))
+    pairs.append((kind, f"{np.shape(final.coef_)[0]:,}"))
     kind = type(final.link_).__name__
-    said.append(("link", LINKS.get(kind, kind)))
+    pairs.append(("link", LINKS.get(kind, kind)))
     relevance = getattr(final.scaling_, "relevance", None)
     if final.scaling_ is not None:
         is_weighted = relevance is not None and np.ptp(relevance) > 0
-        said.append(("columns", "scaled, weighted by relevance" if is_weighted else "scaled"))
-    return said
+        pairs.append(("columns", "scaled, weighted by relevance" if is_weighted else "scaled"))
+    return pairs
 
 
 def _path(final) -> PathFacts | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..decisions.risk_coverage import RiskCoverage
+from .baselines import BASE_RATES
 from .facts import ClassFacts, Facts, PathFacts, Score
 from .markup import Axis, Frame, count, escaped, label, linear_axis, log_axis, number, share, svg
 from .measures import Histogram, Interval, Reliability, thinned
-from .rivals import BASE_RATES
 from .search_map import SearchPanel
 
 #: Index of the last colour of a colour scale.
@@ -39,13 +39,16 @@ def reliability_figure(found: Reliability, lowest: float) -> str:
 
 def _reliability_dot(frame: Frame, found: Reliability, place: int) -> str:
     """The dot and the interval of one bin; the size of the dot reflects the number of rows."""
-    said, came, low, high = (float(part[place]) for part in (found.confidence, found.frequency, found.low, found.high))
-    x, (y, bottom, top) = float(frame.px(said)), frame.py([came, low, high])
+    predicted, observed, low, high = (
+        float(part[place]) for part in (found.confidence, found.frequency, found.low, found.high)
+    )
+    x, (y, bottom, top) = float(frame.px(predicted)), frame.py([observed, low, high])
     radius = 2.5 + 3.5 * np.sqrt(found.rows[place] / found.rows.max())
-    told = f"predicted {said:.3f}, observed {came:.3f} ({low:.3f} to {high:.3f}), {count(int(found.rows[place]))} rows"
+    rows = count(int(found.rows[place]))
+    tooltip = f"predicted {predicted:.3f}, observed {observed:.3f} ({low:.3f} to {high:.3f}), {rows} rows"
     return (
         f'<path class="whisker" d="M{x:.1f} {bottom:.1f}V{top:.1f}"/><circle class="dot" cx="{x:.1f}" cy="{y:.1f}" '
-        f'r="{radius:.1f}"><title>{told}</title></circle>'
+        f'r="{radius:.1f}"><title>{tooltip}</title></circle>'
     )
 
 
@@ -83,8 +86,8 @@ def _bar(frame: Frame, x: float, width: float, rows: int, css: str, title: str) 
 
 def risk_figure(found: RiskCoverage) -> str:
     """The curve and a marker, which the script moves using the coordinates in the data attributes."""
-    told = found.coverage >= min(0.02, found.coverage[-1])
-    highest = max(float(found.error[told].max()) * 1.15, 0.01)
+    stable = found.coverage >= min(0.02, found.coverage[-1])
+    highest = max(float(found.error[stable].max()) * 1.15, 0.01)
     frame = Frame(
         linear_axis(0.0, 1.0, "coverage: share of rows kept, %", percent=True),
         linear_axis(0.0, highest, "error among rows kept, %", percent=True),
@@ -113,8 +116,8 @@ def score_figure(scores: tuple[Score, ...], name: str, title: str) -> str:
     axis = linear_axis(0.0, end * 1.03, "", about=4)
     frame = Frame(axis, Axis(0.0, 1.0, ""), 360, height, left=122, right=16, top=8, bottom=26)
     rows = [_score_mark(frame, place, *pair) for place, pair in enumerate(zip(scores, found))]
-    told = "; ".join(f"{score.name} {value.value:.3f}" for score, value in zip(scores, found))
-    return svg(f"score-{name.replace('_', '-')}", 360, height, title, told, _score_ticks(frame), *rows)
+    values = "; ".join(f"{score.name} {value.value:.3f}" for score, value in zip(scores, found))
+    return svg(f"score-{name.replace('_', '-')}", 360, height, title, values, _score_ticks(frame), *rows)
 
 
 def _score_mark(frame: Frame, place: int, score: Score, value: Interval) -> str:
@@ -126,8 +129,8 @@ def _score_mark(frame: Frame, place: int, score: Score, value: Interval) -> str:
     else:
         mark = f'<path class="span" d="M{low:.1f} {y:.1f}H{min(max(high, low + 0.5), edge):.1f}"/>'
         mark += f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4.5"/>'
-    said = score.name if place else "this model"
-    name = f'<text x="{frame.left - 10}" y="{y + 4:.1f}" text-anchor="end">{escaped(said)}</text>'
+    shown = score.name if place else "this model"
+    name = f'<text x="{frame.left - 10}" y="{y + 4:.1f}" text-anchor="end">{escaped(shown)}</text>'
     return f'<g class="model m{place}">{name}{mark}</g>'
 
 
@@ -152,8 +155,8 @@ def search_figures(panels: tuple[SearchPanel, ...]) -> list[str]:
 
 
 def _search_map(identity: str, panel: SearchPanel, low: float, high: float) -> str:
-    told = ~np.isnan(panel.width) & (panel.ridge > 0)
-    widths, ridges, losses = np.log10(panel.width[told]), np.log10(panel.ridge[told]), panel.loss[told]
+    valid = ~np.isnan(panel.width) & (panel.ridge > 0)
+    widths, ridges, losses = np.log10(panel.width[valid]), np.log10(panel.ridge[valid]), panel.loss[valid]
     columns = _cells(np.unique(widths.round(6)))
     cells, edges = [], []
     for width, (left, right) in columns.items():
@@ -288,10 +291,10 @@ def class_figures(facts: Facts) -> tuple[str, str]:
             lines.append(roc.line(*one.roc, css, mark))
             below.append(recall.line([0.0, 1.0], [base, base], css.replace("curve", "base"), mark))
             below.append(recall.line(*one.precision_recall, css, mark))
-    told = "; ".join(f"{one.name}: {number(one.auc)}" for one in facts.by_class[:MOST_CLASSES])
+    areas = "; ".join(f"{one.name}: {number(one.auc)}" for one in facts.by_class[:MOST_CLASSES])
     average = "; ".join(f"{one.name}: {number(one.average_precision)}" for one in facts.by_class[:MOST_CLASSES])
     return (
-        roc.svg("roc", "ROC curves by class", f"Areas: {told}", roc.line([0, 1], [0, 1], "ideal"), *lines),
+        roc.svg("roc", "ROC curves by class", f"Areas: {areas}", roc.line([0, 1], [0, 1], "ideal"), *lines),
         recall.svg("precision-recall", "Precision–recall curves by class", f"Average precision: {average}", *below),
     )
 

@@ -141,8 +141,8 @@ def _scrolled(table: str, name: str, css: str = "scroll") -> str:
 
 
 def _fitted(facts: Facts) -> str:
-    said = "".join(f"<div><dt>{escaped(name)}</dt><dd>{label(text, 200)}</dd></div>" for name, text in facts.fitted)
-    return _section("fitted", f'<dl class="facts">{said}</dl>', _search(facts), _path(facts))
+    pairs = "".join(f"<div><dt>{escaped(name)}</dt><dd>{label(text, 200)}</dd></div>" for name, text in facts.fitted)
+    return _section("fitted", f'<dl class="facts">{pairs}</dl>', _search(facts), _path(facts))
 
 
 def _search(facts: Facts) -> str:
@@ -365,10 +365,10 @@ def _sortable(identity: str, caption: str, head, body) -> str:
 def _rows(facts: Facts) -> str:
     head = ("row", "true", "predicted", "probability", "second", "its probability", *facts.columns)
     doubtful = _sortable("doubtful", "Uncertain rows", head, [_row(row) for row in facts.doubtful])
-    told = "There are none."
+    about_errors = "There are none."
     if facts.mistakes:
         which = f"The {len(facts.mistakes)} most confident of {count(facts.n_mistakes)} errors"
-        told = f"{which}: these may have wrong labels or unusual values, or need information that the model lacks."
+        about_errors = f"{which}: they may have wrong labels or unusual values, or need information the model lacks."
     mistakes = _sortable("mistakes-table", "Confident errors", head, [_row(row) for row in facts.mistakes])
     shown = " The columns on the right are values of X." if facts.columns else ""
     return _section(
@@ -376,7 +376,7 @@ def _rows(facts: Facts) -> str:
         f'<p class="small">Row numbers start at 0. Click a heading to sort.{shown}</p>',
         f'<h3>Uncertain rows</h3><p class="small">The {len(facts.doubtful)} least confident predictions.</p>',
         doubtful,
-        f'<h3>Confident errors</h3><p class="small">{told}</p>',
+        f'<h3>Confident errors</h3><p class="small">{about_errors}</p>',
         mistakes if facts.mistakes else "",
     )
 

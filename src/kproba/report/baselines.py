@@ -17,14 +17,14 @@ BASE_RATES, REGRESSION = "base rates", "logistic regression"
 OMITTED = "Logistic regression is omitted: "
 
 
-class Rival(NamedTuple):
+class ModelProba(NamedTuple):
     """A model's name and its probabilities (n, n_classes) for the evaluated rows."""
 
     name: str
     proba: np.ndarray
 
 
-def rivals(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tuple[list[Rival], list[str]]:
+def baselines(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tuple[list[ModelProba], list[str]]:
     """Class shares, logistic regression, and notes about how they were obtained or why they are missing."""
     if leave_one_out:
         notes: list[str] = []
@@ -33,9 +33,9 @@ def rivals(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tup
     else:
         shares, notes = _training_shares(model, rows, y_train)
         regression, more = _held_out(model, rows, X_train, y_train, seed)
-    found = [Rival(BASE_RATES, np.tile(shares, (len(rows.codes), 1)))]
+    found = [ModelProba(BASE_RATES, np.tile(shares, (len(rows.codes), 1)))]
     if regression is not None:
-        found.append(Rival(REGRESSION, regression))
+        found.append(ModelProba(REGRESSION, regression))
     return found, notes + more
 
 
