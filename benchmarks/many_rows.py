@@ -158,7 +158,7 @@ def timing(owner, name: str) -> Iterator[list[float]]:
 def fit_cell(model, rows, *more) -> dict:
     """Fit, and say how long it took, what its passes took, and the memory of this process before and at its peak."""
     before = resident()[0]
-    with timing(_reading, "look_at") as look, timing(AllRows, "sum") as sums:
+    with timing(_reading, "summarise") as look, timing(AllRows, "sum") as sums:
         seconds = results.timed(lambda: model.fit(rows, *more))[1]
     peak = resident()[1]
     passes = {"look_seconds": sum(look), "sums_seconds": sum(sums)}

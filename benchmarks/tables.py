@@ -283,7 +283,8 @@ def ivm_search(payload: dict) -> str:
         ["the same, time ratio (median)", f"{payload['median_time_ratio']:.2f}"],
     ]
     for size, cell in payload["candidates"].items():
-        rows.append([f"{size} candidates per step: objective relative to all candidates", f"{100 * cell['excess']:+.2f} %"])
+        excess = f"{100 * cell['excess']:+.2f} %"
+        rows.append([f"{size} candidates per step: objective relative to all candidates", excess])
     for key, label in (("cost_all_candidates", "all candidates"), ("cost_subset", "200 candidates")):
         cost = payload[key]
         exponents = f"n^{cost['exponent_of_n']:.2f}·q^{cost['exponent_of_q']:.2f}"

@@ -2,7 +2,8 @@
 
     python scripts/structure.py
 
-A hand-off is a place, in ``LSPC().fit``, where one file calls a method of the estimator that another file defines. Import edges are between modules of kproba, lazy imports included.
+A hand-off is a place, in ``LSPC().fit``, where one file calls a method of the estimator that another file defines.
+Import edges are between modules of kproba, lazy imports included.
 """
 
 from __future__ import annotations
@@ -100,23 +101,22 @@ def _top(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
-def walk_of_a_fit() -> tuple[int, list[str]]:
-    """Hand-offs of a fit, and the files of the package in the order in which it enters them."""
+def walk_of_a_fit() -> tuple[int, list[tuple[str, str]]]:
+    """Hand-offs of a fit, and the functions of the package with their files, in the order in which it enters them."""
     from sklearn.datasets import load_iris
 
     from kproba import LSPC
 
     X, y = load_iris(return_X_y=True)
-    model, files, handed = LSPC(random_state=0, n_jobs=1), [], set()
+    model = LSPC(random_state=0, n_jobs=1)
+    entered: dict[tuple[str, str], None] = {}
+    handed = set()
 
     def watch(frame, event, argument):
-        path = frame.f_code.co_filename
+        path, caller = frame.f_code.co_filename, frame.f_back
         if event != "call" or not path.startswith(str(ROOT)):
             return
-        short = str(Path(path).relative_to(ROOT))
-        if short not in files:
-            files.append(short)
-        caller = frame.f_back
+        entered[str(Path(path).relative_to(ROOT)), frame.f_code.co_qualname] = None
         if frame.f_locals.get("self") is model and caller is not None:
             place = caller.f_code.co_filename, caller.f_lineno
             if place[0] != path and place[0].startswith(str(ROOT)):
@@ -127,17 +127,17 @@ def walk_of_a_fit() -> tuple[int, list[str]]:
         model.fit(X, y)
     finally:
         sys.setprofile(None)
-    return len(handed), files
+    return len(handed), list(entered)
 
 
 def main() -> None:
     edges = imports()
-    handed, files = walk_of_a_fit()
+    handed, entered = walk_of_a_fit()
     groups, tops = cycles(edges), by_folder(edges)
     lines = sum(len(path.read_text().splitlines()) for path in ROOT.rglob("*.py"))
     print(f"files at the top: {len(list(ROOT.glob('*.py')))}")
     print(f"hand-offs of an LSPC fit: {handed}")
-    print(f"files touched by it: {len(files)}")
+    print(f"files touched by it: {len({path for path, _ in entered})}")
     print(f"import edges per module: {sum(map(len, edges.values())) / len(edges):.1f}")
     print(f"largest cycle of modules: {max(map(len, groups), default=0)}")
     print(f"largest cycle of folders: {max(map(len, cycles(tops)), default=0)}")

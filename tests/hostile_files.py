@@ -181,7 +181,7 @@ def hand_made(first, members):
             "get_params",
         ),
         *("_is_precomputed", "predict_proba", "set_fit_request", "__sklearn_tags__", "a.b", "", "_check_parameters"),
-        *("_solvers", "_iterates", "_ridge_grid", "_get_param_names"),
+        *("_makes_squares", "_iterates", "_reasons_for_memory", "_get_param_names"),
     ):
         change = {name: "kproba.LSPC"}
         yield f"attribute {name}", with_model(members, lambda m, c=change: node_of(m, ".LSPC")["state"].update(c))

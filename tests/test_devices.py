@@ -70,7 +70,7 @@ class TestParts:
         basis = DeviceBasis.of(Basis(kernel, Z), device)
         others = rows.X[40:]  # a distance of zero is rounding, and ν = 1/2 takes its root
         assert_allclose(device.get(basis(tensor(others))), kernel(others, Z), atol=1e-10, rtol=1e-10)
-        assert_allclose(np.tril(device.get(basis.gram_there())), np.tril(kernel.gram(Z)), atol=1e-10, rtol=1e-10)
+        assert_allclose(np.tril(device.get(basis.gram_on_device())), np.tril(kernel.gram(Z)), atol=1e-10, rtol=1e-10)
 
     @pytest.mark.parametrize("many", [8, 10_000])
     def test_moments(self, rows, tensor, many, monkeypatch):

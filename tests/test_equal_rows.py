@@ -16,7 +16,7 @@ from kproba.data.hashing import equal_rows, exact_keys
 from kproba.data.items import Items
 from kproba.data.rows import Rows
 from kproba.data.sources import Chunk
-from kproba.data.summary import Look
+from kproba.data.summary import Summary
 from kproba.problems.import_vectors import FirstRowsOf, streamed
 
 FEW_VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 5e-324])
@@ -103,9 +103,9 @@ def test_a_sample_of_a_source_keeps_all_weight(weak_hash):
     """Rows of equal hash are neither joined nor lost on the way through the parts of a source."""
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 2, (60, 3)).astype(float), rng.integers(0, 2, 60)
-    whole = Look(1000, 0)
+    whole = Summary(1000, 0)
     for start in range(0, 60, 20):
-        whole = whole + Look(1000, 0).add(Chunk(X[start : start + 20], y[start : start + 20], None, start))
+        whole = whole + Summary(1000, 0).add(Chunk(X[start : start + 20], y[start : start + 20], None, start))
     found = whole.rows(np.arange(2), None)[0]
     assert len(found) == len(set(numbers_by_values(X, y)))
     for x, label, weight in zip(found.X, found.labels, found.weight):

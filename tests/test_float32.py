@@ -86,6 +86,6 @@ class TestDevices:
         X = smooth_problem(60, d=2)[0]
         device = Device.of(tensor(X))
         wide, narrow = (DeviceBasis(Gaussian(width=width), X.astype(float), device=device) for width in (8.0, 0.01))
-        assert wide.for_sums(1e-3, rkhs=True).in_full and not narrow.for_sums(1e-3, rkhs=True).in_full
-        assert narrow.for_sums(1e-9, rkhs=True).in_full
-        assert wide.for_sums(1e-7, rkhs=False).in_full and not wide.for_sums(1e-3, rkhs=False).in_full
+        assert wide.for_sums(1e-3, rkhs=True).use_float64 and not narrow.for_sums(1e-3, rkhs=True).use_float64
+        assert narrow.for_sums(1e-9, rkhs=True).use_float64
+        assert wide.for_sums(1e-7, rkhs=False).use_float64 and not wide.for_sums(1e-3, rkhs=False).use_float64

@@ -33,10 +33,10 @@ from kproba.data.hashing import row_keys
 from kproba.data.items import Items
 from kproba.kernels import hidden_markov, sequence
 from kproba.kernels.hidden_markov import COVARIANCES, Forward, Models, log_likelihoods
-from kproba.kernels.mended import Mended, definite
+from kproba.kernels.projected import ProjectedKernel, project_indefinite
 from oracles import clipped, hmm_log_likelihood, ridge_solution, spectrum
 
-# that a matrix was mended is what these kernels say of themselves; tests of the message look for it
+# that a matrix was projected is what these kernels say of themselves; tests of the message look for it
 pytestmark = pytest.mark.filterwarnings("ignore::kproba.IndefiniteKernelWarning")
 
 
@@ -303,7 +303,7 @@ class TestHiddenMarkov:
         ("change", "message"),
         [
             (lambda X: [*X[:3], np.empty((0, 2))], "sequence 3 is empty"),
-            (lambda X: [*X[:3], X[3][:1]], r"sequence 3 has 1 frame.*n_states=2 needs 2 at least"),
+            (lambda X: [*X[:3], X[3][:1]], r"sequence 3 has 1 frame.*n_states=2 needs at least 2"),
             (lambda X: [*X[:3], np.ones((5, 3))], "sequence 3 has 3 coefficients a frame and sequence 0 has 2"),
             (lambda X: [*X[:3], np.array([[1.0, 2.0], [np.nan, 1.0]])], "NaN: sequence 3, frame 1"),
             (lambda X: [*X[:3], np.array([[1.0, np.inf], [0.0, 1.0]])], "infinity: sequence 3, frame 0"),
@@ -319,7 +319,7 @@ class TestHiddenMarkov:
 
     def test_more_states_than_frames(self):
         X, y = sequences()
-        with pytest.raises(ValueError, match=r"has 6 frame.*n_states=9 needs 9 at least; use fewer states"):
+        with pytest.raises(ValueError, match=r"has 6 frame.*n_states=9 needs at least 9; use fewer states"):
             LSPC(kernel=HiddenMarkovKernel(9)).fit(X, y)
 
     def test_other_coefficients_in_predict(self):
@@ -544,7 +544,7 @@ class TestMended:
         rows = Items(range(n))
 
         class Rough(kproba.Kernel):
-            name, is_definite, is_mended = "rough", False, True
+            name, is_definite, is_projected = "rough", False, True
 
             def read(self, X):
                 return X
@@ -559,31 +559,33 @@ class TestMended:
         known, new = rows[:15], rows[15:]
         K, k_new = kernel(known, known), kernel(new, known)
         assert np.linalg.eigvalsh(K)[0] < -0.01
-        mended = definite(kernel, known)
-        assert isinstance(mended, Mended)
+        projected = project_indefinite(kernel, known)
+        assert isinstance(projected, ProjectedKernel)
         expected, features = clipped(K, k_new)
-        np.testing.assert_allclose(mended.gram(known), expected, atol=1e-10)
-        np.testing.assert_allclose(mended(known, known), expected, atol=1e-10)
-        np.testing.assert_allclose(mended(new, known), features, atol=1e-10)
-        np.testing.assert_allclose(mended.evaluator(known)(new), features, atol=1e-10)
+        np.testing.assert_allclose(projected.gram(known), expected, atol=1e-10)
+        np.testing.assert_allclose(projected(known, known), expected, atol=1e-10)
+        np.testing.assert_allclose(projected(new, known), features, atol=1e-10)
+        np.testing.assert_allclose(projected.evaluator(known)(new), features, atol=1e-10)
         some = rows[3:8]
-        np.testing.assert_allclose(mended(known, some), expected[:, 3:8], atol=1e-10)
-        np.testing.assert_allclose(mended.gram(some), expected[3:8, 3:8], atol=1e-10)
+        np.testing.assert_allclose(projected(known, some), expected[:, 3:8], atol=1e-10)
+        np.testing.assert_allclose(projected.gram(some), expected[3:8, 3:8], atol=1e-10)
         values = np.linalg.eigvalsh(K)
-        assert mended.negative_share == pytest.approx(-values[values < 0].sum() / np.abs(values).sum())
+        assert projected.negative_share == pytest.approx(-values[values < 0].sum() / np.abs(values).sum())
 
     def test_a_definite_matrix_is_left_alone(self):
         X, _ = sequences(10)
         kernel = HiddenMarkovKernel(2, width=0.5)
-        assert definite(kernel, Sequences.of(X)) is kernel
-        assert definite(Intersection(), histograms()[0]) == Intersection()
+        assert project_indefinite(kernel, Sequences.of(X)) is kernel
+        assert project_indefinite(Intersection(), histograms()[0]) == Intersection()
 
     @pytest.mark.filterwarnings("default::kproba.IndefiniteKernelWarning")
-    def test_lspc_equals_ridge_regression_on_the_mended_matrix(self):
+    def test_lspc_equals_ridge_regression_on_the_projected_matrix(self):
         X, y = sequences(40)
         kernel = HiddenMarkovKernel(2, width=2.0, prior_variance=0.1, prior_frames=1.0)
         settings = {"kernel": kernel, "ridge": 0.01, "scaling": None, "link": "none"}
-        with pytest.warns(IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of its"):
+        with pytest.warns(
+            IndefiniteKernelWarning, match=r"hidden Markov.*40 rows.*negative eigenvalues.*% of the spectrum"
+        ):
             model = LSPC(**settings, loo=True, n_jobs=1).fit(X, y)
         assert model.negative_share_ > 0.01
         new = sequences(9, seed=1)[0]
@@ -614,7 +616,7 @@ class TestAlignment:
 
     def test_too_long(self):
         x = np.zeros((800, 1))
-        with pytest.raises(ValueError, match=r"800 and 800 frames.*every second frame"):
+        with pytest.raises(ValueError, match=r"800 and 800 frames.*subsample the frames"):
             GlobalAlignment(1.0, sigma=1.0)([x], [x + 1.0])
 
     def test_without_the_library(self, monkeypatch):

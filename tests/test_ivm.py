@@ -61,7 +61,7 @@ def model_with(task, rho, points):
     """A settled model of these import points."""
     K = task.columns(points)[points]
     start = np.zeros((len(points) + 1, task.loss.n_columns))
-    return ImportModel(task, rho, points, np.linalg.cholesky(K), start).settle()
+    return ImportModel(task, rho, points, np.linalg.cholesky(K), start).converge()
 
 
 class TestCoefficients:
@@ -97,7 +97,7 @@ class TestCoefficients:
     def test_a_class_without_rows_does_not_diverge(self):
         X, y, weight = problem()
         rows = Rows.of(X, 2 * y, weight, 3)
-        model = ImportModel(Task(rows, Gaussian(width=1.0), Multinomial(3)), 1.0).settle()
+        model = ImportModel(Task(rows, Gaussian(width=1.0), Multinomial(3)), 1.0).converge()
         assert np.isfinite(model.U).all() and model.P[:, 1].max() < 1e-6
 
     @pytest.mark.parametrize("c", [2, 3, "tags"])
@@ -139,7 +139,7 @@ class TestSearch:
         monkeypatch.setattr(search_module, "FINALISTS", 1000)
         X, y, weight = problem(n=36, c=c, weights=True)
         task = task_of(X, y, weight)
-        model = model_with(task, 0.5, S) if S else ImportModel(task, 0.5).settle()
+        model = model_with(task, 0.5, S) if S else ImportModel(task, 0.5).converge()
         values = oracles.ivm_candidates(gram(X), S, y, weight, 0.5, steps)
         found = SEARCHES[name](model, Pool(task))
         assert found.row == min(values, key=values.get)
@@ -185,7 +185,7 @@ class TestSearch:
         settings = Settings(SEARCHES[name], max_points=6)
         runs = [follow(task, Pool(task, 12, seed), [0.01], settings)[0].chosen for seed in (0, 0, 1)]
         assert runs[0] == runs[1] != runs[2]
-        pool, model, seen = Pool(task, 12, 0), ImportModel(task, 0.6).settle(), set()
+        pool, model, seen = Pool(task, 12, 0), ImportModel(task, 0.6).converge(), set()
         for _ in range(20):
             before = set(pool.rows)
             model.add(SEARCHES[name](model, pool))

@@ -118,10 +118,10 @@ class TestChoice:
         model = model_of(search.task, search.ridge, [*chosen, *pool])
         beta = np.vstack([np.random.default_rng(0).normal(size=(4, c - 1)), np.zeros((len(pool), c - 1))])
         features = OrthonormalBasis(Basis(KERNEL, X[[*chosen, *pool]]), model.lower)
-        sums = search.everything.sum(LossSumsOf(features, beta, search.task.loss, search.encoding))
+        sums = search.all_rows.sum(LossSumsOf(features, beta, search.task.loss, search.encoding))
         here = Expansion.of(sums, beta, search.ridge)
         corner = model.lower[3:, 3:]
-        rest = here.beyond(4).turned(corner / np.linalg.norm(corner, axis=1, keepdims=True))
+        rest = here.beyond(4).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
         found = list(best_first(rest, 1e-10))[:4]
         picked, last = [], here.value - rest.value
         for best, decrease in found:
@@ -130,7 +130,7 @@ class TestChoice:
                 some = corner[[*picked, new]] if new not in picked else corner[picked]
                 turn = np.zeros((4 + len(some), len(beta)))
                 turn[:4, :4], turn[4:, 4:] = np.eye(4), some
-                falls.append(here.turned(turn).step()[1])
+                falls.append(here.transformed(turn).step()[1])
             assert best == int(np.argmax(falls))
             assert decrease == pytest.approx(max(falls) - last, rel=1e-8)
             last = max(falls)
@@ -146,7 +146,7 @@ class TestChoice:
     @pytest.mark.parametrize("c", [2, 3])
     def test_the_first_proposal_is_first_in_the_search_of_2001_too(self, c):
         X, y, weight = problem(c=c)
-        model = model_of(task_of(X, y, weight), 0.5, [5, 17, 80]).settle()
+        model = model_of(task_of(X, y, weight), 0.5, [5, 17, 80]).converge()
         pool = Pool(model.task, "all", 0)
         decrease = _predicted_decrease(
             model, pool.residuals(model, slice(None)), *_mean_curvature(model, model.factors())
@@ -165,7 +165,7 @@ class TestChoice:
 def settled(search, X, y, weight):
     """The points of a search whose sample are the first rows, fitted to all rows in memory."""
     start = np.zeros((len(search.chosen) + 1, search.task.loss.n_columns))
-    model = ImportModel(task_of(X, y, weight), search.ridge, search.chosen, search.lower, start).settle()
+    model = ImportModel(task_of(X, y, weight), search.ridge, search.chosen, search.lower, start).converge()
     # one step more with a fresh factor: it stops where J does not change any more, which leaves 1e-6 in flat directions
     model._descend(model._newton_step(model.gradient(), model.renew_factors()))
     return model

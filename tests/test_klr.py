@@ -123,7 +123,7 @@ class TestLosses:
         P = loss.evaluate(U, labels, one)[1]
         assert np.vdot(loss.residual(P, labels), V) == pytest.approx((up - down) / (2 * step), rel=1e-6)
         bend = (loss.residual(P_up, labels) - loss.residual(P_down, labels)) / (2 * step)
-        np.testing.assert_allclose(loss.bend(P, V), bend, atol=1e-8)
+        np.testing.assert_allclose(loss.curvature_product(P, V), bend, atol=1e-8)
         np.testing.assert_allclose(np.einsum("ijk,ik->ij", loss.curvature(P), V), bend, atol=1e-8)
         trace = np.einsum("ijj->i", loss.curvature(P)) / loss.n_columns
         if loss.contrast:

@@ -346,9 +346,11 @@ def test_when_one_decomposition_pays(options, n_ridges, expected):
 
 class TestCost:
     def test_one_decomposition_serves_all_ridges_in_one_sweep(self, monkeypatch):
-        made, swept, of, featured = [], [], EigenPath.of, LeastSquares._featured
+        made, swept, of, featured = [], [], EigenPath.of, LeastSquares._batches_with_features
         monkeypatch.setattr(EigenPath, "of", lambda H, P: made.append(len(H)) or of(H, P))
-        monkeypatch.setattr(LeastSquares, "_featured", lambda self, rows: swept.append(1) or featured(self, rows))
+        monkeypatch.setattr(
+            LeastSquares, "_batches_with_features", lambda self, rows: swept.append(1) or featured(self, rows)
+        )
         list(problem(solver="eigen").path([0.1, 0.2]))
         assert made == [5] and swept == [1]
         list(problem(solver="eigen").hold_out(np.array([1]), [0.1, 0.2]))
@@ -362,7 +364,7 @@ class TestCost:
         assert made == [0.1 * WEIGHT.sum()]
 
     def test_rows_that_stay_are_not_scored_where_others_are_held_out(self, monkeypatch):
-        monkeypatch.setattr(LeastSquares, "_owned_loo", lambda *args: pytest.fail("nobody asked for these"))
+        monkeypatch.setattr(LeastSquares, "_loo_with_own_centers", lambda *args: pytest.fail("nobody asked for these"))
         list(class_wise().hold_out(np.array([0, 4]), [RIDGE]))
 
 
@@ -386,11 +388,11 @@ def test_forgetting():
     assert "_dual" in dual.__dict__
     there = problem().on(DEVICE)
     list(there.path([RIDGE]))
-    assert "_path_there" in there.__dict__
+    assert "_device_path" in there.__dict__
     for each in (ls, dual, there):
-        each.forget()
-        assert not {"moments", "_gram", "_dual", "_kept_features", "_path_there"} & set(each.__dict__)
-        each.forget()
+        each.clear_cache()
+        assert not {"moments", "_gram", "_dual", "_kept_features", "_device_path"} & set(each.__dict__)
+        each.clear_cache()
 
 
 DEVICE = Device.of(array_api_strict.asarray(X))
@@ -422,7 +424,7 @@ class TestDevice:
         (some,) = there.path([RIDGE], loo_rows=np.array([4, 1]))
         (whole,) = there.path([RIDGE])
         assert_allclose(some.held_out, whole.held_out[[4, 1]])
-        assert there._paths(there.moments, False)[0] is there._path_there
+        assert there._paths(there.moments, False)[0] is there._device_path
         assert not there._uses_eigen(9)
 
     def test_features_are_taken_four_copies_at_a_time(self, monkeypatch):

@@ -8,7 +8,7 @@ from kproba.basis.basis import Basis
 from kproba.data.rows import Rows
 from kproba.kernels import Gaussian
 from kproba.problems import leave_one_out as module
-from kproba.problems.leave_one_out import Solved, _accelerated, _weights, leave_one_out
+from kproba.problems.leave_one_out import FullSolution, _accelerated, _weights, leave_one_out
 from kproba.problems.likelihood import Likelihood
 from kproba.problems.losses import Tags
 
@@ -85,7 +85,7 @@ def test_closed_form_is_one_newton_step(problem):
 
 def test_steps_reach_the_refits(problem, monkeypatch):
     monkeypatch.setattr(module, "ARRIVED", 1e-9)
-    monkeypatch.setattr(module, "MOST_STEPS", 40)
+    monkeypatch.setattr(module, "MAX_STEPS", 40)
     rows = np.array([4, 0, 3, 7, 11, 1])
     found, expected = leave_one_out(problem.objective, problem.point, rows, np.inf), problem.all_without(25)[rows]
     there = known(problem)[rows]
@@ -107,7 +107,7 @@ def test_the_budget_decides(labels, monkeypatch):
     k = 2 if labels == "three classes" else 1
     taken = []
     monkeypatch.setattr(
-        Solved, "refitted", lambda self, M, refit=None: taken.append(M.shape) or np.zeros((N, self.R.shape[1]))
+        FullSolution, "refitted", lambda self, M, refit=None: taken.append(M.shape) or np.zeros((N, self.R.shape[1]))
     )
     leave_one_out(problem.objective, problem.point, np.arange(2), 2.0 * (N * k) ** 2 * N - 1)
     assert not taken
@@ -160,7 +160,7 @@ def test_no_move_leaves_the_pull_of_the_row_alone():
     """At Δ = 0 only the unit that is left out is missing from the gradient."""
     problem = Problem(LABELS["three classes"])
     rows, loss = problem.rows, problem.loss
-    solved = Solved(loss, problem.point.U, problem.point.P, rows)
+    solved = FullSolution(loss, problem.point.U, problem.point.P, rows)
     s = solved._remainder(np.zeros((N, 2, N)))
     R = loss.residual(problem.point.P, rows.labels)
     expected = np.zeros((N, 2, N))
@@ -173,7 +173,7 @@ def test_remainder_of_moves():
     rows, loss, U, P = problem.rows, problem.loss, problem.point.U, problem.point.P
     moves = 0.3 * np.random.default_rng(0).normal(size=(N, 2, N))
     given = moves.copy()
-    s = Solved(loss, U, P, rows)._remainder(moves)
+    s = FullSolution(loss, U, P, rows)._remainder(moves)
     R, W = loss.residual(P, rows.labels), loss.curvature(P)
     for i in range(N):
         weight = WEIGHT.copy()
@@ -187,9 +187,10 @@ def test_remainder_of_moves():
 
 def test_labels_may_be_those_of_one_tag():
     problem = Problem(TAGS)
-    solved = Solved(problem.loss, problem.point.U, problem.point.P, problem.rows)
+    solved = FullSolution(problem.loss, problem.point.U, problem.point.P, problem.rows)
     assert solved.labels is problem.rows.labels
-    assert Solved(problem.loss, problem.point.U, problem.point.P, problem.rows, TAGS[::-1]).labels[0, 0] == TAGS[-1, 0]
+    other = FullSolution(problem.loss, problem.point.U, problem.point.P, problem.rows, TAGS[::-1])
+    assert other.labels[0, 0] == TAGS[-1, 0]
 
 
 START = -np.diag([1.0, 2.0])[:, None, :]
@@ -203,7 +204,7 @@ class TestSteps:
 
     def solved(self, *images):
         """A solution of one column whose remainder asks for the images in turn; M is −1 on the diagonal."""
-        solved = object.__new__(Solved)
+        solved = object.__new__(FullSolution)
         solved.R, solved.seen = np.zeros((2, 1)), []
         images = iter(images)
         solved._pull = lambda spread, rows: np.array([[1.0], [2.0]])
@@ -227,7 +228,7 @@ class TestSteps:
         monkeypatch.setattr(module, "ARRIVED", 0.5)
         image = START - 0.5 * OWN
         assert_allclose(self.solved(image, image).refitted(self.influence), [[-1.5], [-2.5]])
-        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        monkeypatch.setattr(module, "MAX_STEPS", 1)
         assert_allclose(self.solved(image).refitted(self.influence, lambda row: [7.0 + row]), [[7.0], [8.0]])
 
     def test_takes_so_many_steps_and_combines_so_many(self, monkeypatch):
@@ -243,7 +244,7 @@ class TestSteps:
     def test_images_and_changes_are_remembered(self, monkeypatch):
         seen_by = []
         monkeypatch.setattr(module, "_accelerated", lambda seen: seen_by.append(seen) or seen[-1][0])
-        monkeypatch.setattr(module, "MOST_STEPS", 2)
+        monkeypatch.setattr(module, "MAX_STEPS", 2)
         images = [np.diag([3.0, 1.0])[:, None, :], np.diag([7.0, 1.5])[:, None, :]]
         self.solved(*images).refitted(self.influence, lambda row: [0.0])
         for (image, change), expected, before in zip(seen_by[1], images, [START, images[0]], strict=True):
@@ -253,14 +254,14 @@ class TestSteps:
     @pytest.mark.parametrize(("flops", "expected"), [(160.0, [-1.0, 51.0]), (161.0, [50.0, 51.0]), (0.0, [-1.0, -2.0])])
     def test_rows_that_do_not_arrive(self, flops, expected, monkeypatch):
         """Newton's method for those that are farthest off, as long as its 20(nk)³ operations are affordable."""
-        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        monkeypatch.setattr(module, "MAX_STEPS", 1)
         monkeypatch.setattr(module, "NEWTON_FLOPS", flops)
         solved = self.solved(START + np.diag([0.3, 0.6])[:, None, :])
         solved._newton = lambda M, row: [50.0 + row] if M.shape == (2, 2) else pytest.fail("M as a matrix")
         assert_allclose(solved.refitted(self.influence)[:, 0], expected)
 
     def test_what_is_no_number_has_not_arrived(self, monkeypatch):
-        monkeypatch.setattr(module, "MOST_STEPS", 1)
+        monkeypatch.setattr(module, "MAX_STEPS", 1)
         solved = self.solved(START + np.diag([0.0, np.nan])[:, None, :])
         assert_allclose(solved.refitted(self.influence, lambda row: [9.0])[1], [9.0])
 
@@ -272,7 +273,7 @@ def parts_of(problem):
     if rows.is_multilabel:
         loss, U, P, labels, influence = Tags(1), U[:, :1], P[:, :1], rows.labels[:, :1], influence[:, :1, :, :1]
     size = influence.shape[0] * influence.shape[1]
-    return Solved(loss, U, P, rows, labels), influence.reshape(size, size)
+    return FullSolution(loss, U, P, rows, labels), influence.reshape(size, size)
 
 
 def test_newton_steps_of_one_row_reach_the_refit(problem, monkeypatch):
@@ -289,8 +290,8 @@ def test_newton_steps_of_one_row_reach_the_refit(problem, monkeypatch):
 
 def test_newton_steps_are_so_many(monkeypatch):
     solved, M = parts_of(Problem(LABELS["three classes"]))
-    steps, shortened = [], Solved._shortened
-    monkeypatch.setattr(Solved, "_shortened", lambda self, *args: steps.append(1) or shortened(self, *args))
+    steps, shortened = [], FullSolution._shortened
+    monkeypatch.setattr(FullSolution, "_shortened", lambda self, *args: steps.append(1) or shortened(self, *args))
     solved._newton(M, 3)
     assert 1 < len(steps) < 8
     monkeypatch.setattr(module, "NEWTON_STEPS", 1)
@@ -323,7 +324,7 @@ class TestHalving:
 
     def shortened(self, left, moves=1.0, step=4.0, rest=1.0):
         """With M = 1 and a remainder such that ``left(Δ)`` is left at Δ."""
-        solved, seen = object.__new__(Solved), []
+        solved, seen = object.__new__(FullSolution), []
         solved._remainder = lambda tried, rows: seen.append(tried.item()) or left(tried) - tried
         parts = (np.full((1, 1, 1), value) for value in (moves, rest, step))
         tried, rest = solved._shortened(np.eye(1), 0, *parts)
@@ -339,7 +340,7 @@ class TestHalving:
 
     def test_gives_up_after_so_many(self):
         tried, rest, seen = self.shortened(lambda tried: 0.0 * tried + 5.0)
-        assert len(seen) == module.MOST_HALVINGS and tried == 1.0 - 4.0 * 0.5**9 and rest == 5.0
+        assert len(seen) == module.MAX_HALVINGS and tried == 1.0 - 4.0 * 0.5**9 and rest == 5.0
 
 
 def test_anderson_acceleration():

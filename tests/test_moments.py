@@ -52,7 +52,7 @@ def test_zeros_are_neutral_and_grow_in_place():
     assert not zeros.H.any() and not zeros.h.any() and not zeros.totals.any() and zeros.n == 0.0
     H = zeros.H
     assert zeros.add(PHI, TARGETS).H is H and H.any()
-    assert zeros.here() is zeros
+    assert zeros.to_numpy() is zeros
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["none", "weights"])

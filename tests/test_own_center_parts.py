@@ -7,7 +7,7 @@ from kproba.basis.basis import Basis
 from kproba.data.rows import Rows
 from kproba.kernels import Gaussian, Precomputed
 from kproba.problems import own_centers as module
-from kproba.problems.own_centers import _compressed, coefficients_without, own_centers, with_own_rows
+from kproba.problems.own_centers import _compressed, coefficients_without, drop_held_out_centers, own_centers
 
 X = np.array([[0.0], [1.0], [2.0], [0.0], [1.0], [5.0]])
 LABELS = np.array([0, 0, 1, 1, 0, 1])
@@ -83,11 +83,11 @@ class TestOwnCenters:
 def test_centres_whose_rows_are_there():
     rows = Rows.of(X, LABELS, np.ones(6), 2).take(np.array([0, 1, 2]))
     points, owner = [[0.0], [1.0], [2.0], [5.0], [0.0], [2.0], [0.0]], [0, 0, 0, 1, 1, 1, -1]
-    kept = with_own_rows(rows, basis_of(points, owner))
+    kept = drop_held_out_centers(rows, basis_of(points, owner))
     np.testing.assert_array_equal(kept.centers, [[0.0], [1.0], [2.0]])
     assert kept.owner.tolist() == [0, 0, 1] and kept.row_center is None and kept.kernel is KERNEL
     first = Rows.of(X[:3], LABELS[:3], np.ones(3), 2)
-    assert with_own_rows(first, basis_of([[9.0]], [0])).n_centers == 0
+    assert drop_held_out_centers(first, basis_of([[9.0]], [0])).n_centers == 0
 
 
 def by_refitting(phi, targets, weight, unit, penalty, i, gone):

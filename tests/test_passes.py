@@ -85,7 +85,7 @@ def test_a_file_that_is_written_anew(tmp_path, suffix, monkeypatch):
         "arrow": lambda table: table.to_feather(path),
     }
     writers[suffix](frame.assign(y=Y))
-    look = _reading.look_at
+    look = _reading.summarise
 
     def then_changed(self, *args):
         found = look(self, *args)
@@ -93,14 +93,14 @@ def test_a_file_that_is_written_anew(tmp_path, suffix, monkeypatch):
         writers[suffix](frame.assign(y=SHUFFLED))
         return found
 
-    monkeypatch.setattr(_reading, "look_at", then_changed)
+    monkeypatch.setattr(_reading, "summarise", then_changed)
     with pytest.raises(ValueError, match="other labels than in the first pass"):
         MODELS["lspc"].fit(open_rows(path, target="y"))
 
 
 def test_memory_maps_and_arrays(tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", X)
-    look = _reading.look_at
+    look = _reading.summarise
     for inputs in (np.load(tmp_path / "X.npy", mmap_mode="r+"), X.copy()):
         labels = Y.copy()
 
@@ -109,7 +109,7 @@ def test_memory_maps_and_arrays(tmp_path, monkeypatch):
             labels[:] = SHUFFLED
             return found
 
-        monkeypatch.setattr(_reading, "look_at", then_changed)
+        monkeypatch.setattr(_reading, "summarise", then_changed)
         with pytest.raises(ValueError, match="other labels"):
             MODELS["lspc"].fit(ArraySource(inputs, labels))
 

@@ -166,11 +166,11 @@ def sequences(rng, n=14):
 
 
 @pytest.mark.filterwarnings("ignore::kproba.exceptions.KprobaWarning")
-def test_sequences_with_a_mended_basis(tmp_path):
+def test_sequences_with_a_projected_basis(tmp_path):
     pytest.importorskip("hmmlearn")
     items, y = sequences(np.random.default_rng(0))
     model = LSPC(kernel=HiddenMarkovKernel(n_states=2), width=10.0, ridge=1e-3).fit(items, y)
-    assert type(model.basis_.kernel).__name__ == "Mended"
+    assert type(model.basis_.kernel).__name__ == "ProjectedKernel"
     again = there_and_back(model, tmp_path)
     assert again.basis_.kernel.landmarks is again.basis_.centers  # the same object, on which the features depend
     assert again.negative_share_ == model.negative_share_

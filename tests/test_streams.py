@@ -23,8 +23,8 @@ from kproba import (
 from kproba.basis.moments import Moments
 from kproba.data.checkpoint import Checkpoint
 from kproba.data.sources import ArraySource, Chunk
-from kproba.data.summary import Look
-from kproba.estimators import _reading
+from kproba.data.summary import Summary
+from kproba.estimators import _reading, lspc
 
 pa = pytest.importorskip("pyarrow")
 N, SAMPLE = 3000, 600
@@ -145,14 +145,14 @@ def test_leave_one_out_of_the_sample_is_exact(data, small_sample):
     y = np.where(y == "rare", "no", y)
     given = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-4, "centers": X[:50], "scaling": None}
     found = []
-    fit_link = LSPC._fit_link
+    fit_link = lspc.fit_link
 
-    def spy(self, held_out, rows):
+    def spy(link, held_out, rows):
         found.append((held_out, rows))
-        return fit_link(self, held_out, rows)
+        return fit_link(link, held_out, rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LSPC, "_fit_link", spy)
+        patch.setattr(lspc, "fit_link", spy)
         LSPC(**given).fit(X, y)
     scores, rows = found[0]
     in_memory = LSPC(**given, loo=True).fit(X, y)
@@ -167,7 +167,7 @@ class TestLook:
         return [Chunk(X[k : k + size], y[k : k + size], weight[k : k + size], k) for k in range(0, N, size)]
 
     def total(self, chunks, size=SAMPLE):
-        look = Look(size, 0)
+        look = Summary(size, 0)
         for chunk in chunks:
             look = look.add(chunk)
         return look
@@ -255,7 +255,7 @@ class TestCheckpoint:
             import sys, time
             from kproba import LSPC, open_rows
             from kproba.data.checkpoint import Checkpoint
-            from kproba.estimators import _reading
+            from kproba.estimators import _reading, lspc
             from kproba.basis.moments import Moments
             _reading.sample_size = lambda d: {SAMPLE}
             Checkpoint.__init__.__defaults__ = (0.0,)

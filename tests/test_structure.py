@@ -37,7 +37,7 @@ def edges():
 
 
 def top(module: str) -> str:
-    return (module.split(".") + [""])[1]
+    return module.partition(".")[2].partition(".")[0]
 
 
 def test_every_folder_has_a_layer(edges):
@@ -60,3 +60,21 @@ def test_no_circles(edges):
 
 def test_few_files_at_the_top():
     assert len(list((ROOT / "src" / "kproba").glob("*.py"))) <= 13
+
+
+def pictures() -> list[list[str]]:
+    """The lines of the pictures in CONTRIBUTING.md: the folders, and the way of a row through a fit."""
+    parts = (ROOT / "CONTRIBUTING.md").read_text().split("```text\n")[1:]
+    return [part.partition("```")[0].splitlines() for part in parts]
+
+
+def test_the_map_names_every_folder():
+    named = {word.removesuffix("/").removesuffix(".py") for line in pictures()[0] for word in line.split()}
+    assert set(LEVEL) - {""} <= named
+
+
+def test_the_walk_of_a_row():
+    walk = [tuple(line.split()[:2]) for line in pictures()[1]]
+    entered = structure.walk_of_a_fit()[1]
+    assert [step for step in walk if step not in entered] == []
+    assert [entered.index(step) for step in walk] == sorted(entered.index(step) for step in walk)

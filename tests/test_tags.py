@@ -246,7 +246,7 @@ def test_the_search_copes_with_missing_tags(make):
 
 @pytest.mark.parametrize("n", [60, 450])
 def test_a_search_by_some_of_the_tags_fits_all(n, monkeypatch):
-    monkeypatch.setattr(search.telling_tags, "__defaults__", (3,))
+    monkeypatch.setattr(search.most_informative_tags, "__defaults__", (3,))
     X, Y = tagged(n=n, L=5, missing=0.2)
     model = LSPC(kernel="gaussian", random_state=0).fit(X, Y)
     assert model.predict_proba(X).shape == Y.shape == model.loo_proba_.shape
@@ -256,9 +256,9 @@ def test_telling_tags():
     X, Y = tagged(n=50, L=5)
     Y[:, 4], Y[:, 2] = 0.0, np.arange(50) % 2
     rows = Rows.of(X, Y, np.ones(50), 5)
-    few = search.telling_tags(rows, 3)
+    few = search.most_informative_tags(rows, 3)
     assert few.n_classes == 3 and (few.labels[:, [1]] == Y[:, [2]]).all()
-    assert search.telling_tags(rows, 5) is rows
+    assert search.most_informative_tags(rows, 5) is rows
 
 
 def test_likelihood_of_a_tag_is_that_of_its_rows():

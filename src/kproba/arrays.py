@@ -144,7 +144,7 @@ class Device:
         low = [getattr(self.xp, name) for name in ("float32", "float16", "bfloat16") if hasattr(self.xp, name)]
         return self.xp.astype(X, self.xp.float32 if X.dtype in low else self.xp.float64, copy=False)
 
-    def in_full(self, X):
+    def to_float64(self, X):
         """A tensor in float64."""
         return self.xp.astype(X, self.xp.float64, copy=False)
 
@@ -226,7 +226,7 @@ def in_place(name: str, values):
     return getattr(array_api_compat.array_namespace(values), name)(values)
 
 
-def not_below_zero(values):
+def clip_negative(values):
     """max(v, 0) of every value; in place where the library can."""
     if isinstance(values, np.ndarray):
         return np.maximum(values, 0.0, out=values)

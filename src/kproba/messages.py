@@ -21,12 +21,12 @@ def did_you_mean(value, known: Iterable) -> str:
     """
     if not isinstance(value, str):
         return ""
-    spelt = {_plain(each): each for each in known}
-    close = get_close_matches(_plain(value), spelt, n=1)
+    spelt = {_normalised(each): each for each in known}
+    close = get_close_matches(_normalised(value), spelt, n=1)
     return f" (did you mean {spelt[close[0]]!r}?)" if close else ""
 
 
-def _plain(value) -> str:
+def _normalised(value) -> str:
     return str(value).lower().replace("_", "-")
 
 

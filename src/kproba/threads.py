@@ -82,29 +82,29 @@ class OneBlasThread:
         """Returns the libraries that every new thread has to limit for itself."""
         with self._lock:
             if self._n_inside == 0:
-                self._outside = _numbers_of_threads()
+                self._outside = _multithreaded_libraries()
                 if self._outside:
-                    _in_a_thread_that_ends(lambda: [library.set_num_threads(1) for library, _ in self._outside])
+                    _run_in_short_lived_thread(lambda: [library.set_num_threads(1) for library, _ in self._outside])
             self._n_inside += 1
-        own = _numbers_of_threads()
+        own = _multithreaded_libraries()
         for library, _ in own:
             library.set_num_threads(1)
-        _here.limits = [*getattr(_here, "limits", []), own]
+        _thread_state.limits = [*getattr(_thread_state, "limits", []), own]
         return [library for library, _ in own]
 
     def __exit__(self, *_) -> None:
-        _restore(_here.limits.pop())
+        _restore(_thread_state.limits.pop())
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0 and self._outside:
-                _in_a_thread_that_ends(lambda: _restore(self._outside))
+                _run_in_short_lived_thread(lambda: _restore(self._outside))
                 self._outside = []
 
     @property
     def n_threads_outside(self) -> int:
         """Threads that BLAS has outside this context."""
         with self._lock:
-            found = self._outside or _numbers_of_threads()
+            found = self._outside or _multithreaded_libraries()
         return max((n_threads for _, n_threads in found), default=1 if _blas_libraries() else sys.maxsize)
 
     def after_fork(self) -> None:
@@ -114,7 +114,7 @@ class OneBlasThread:
 
 
 #: What each thread knows about itself: the limits it has set, and whether it is one of our workers.
-_here = threading.local()
+_thread_state = threading.local()
 _one_blas_thread = OneBlasThread()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_one_blas_thread.after_fork)
@@ -131,7 +131,7 @@ def _blas_libraries() -> list[Any]:
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-def _numbers_of_threads() -> list[tuple[Any, int]]:
+def _multithreaded_libraries() -> list[tuple[Any, int]]:
     """The BLAS libraries that use several threads here, each with their number."""
     found = ((library, library.num_threads) for library in _blas_libraries())
     return [(library, n_threads) for library, n_threads in found if n_threads and n_threads > 1]
@@ -143,7 +143,7 @@ def _restore(numbers: list[tuple[Any, int]]) -> None:
             library.set_num_threads(n_threads)
 
 
-def _in_a_thread_that_ends(function: Callable[[], Any]) -> None:
+def _run_in_short_lived_thread(function: Callable[[], Any]) -> None:
     thread = threading.Thread(target=function, name="kproba-limit-blas")
     thread.start()
     thread.join()
@@ -152,20 +152,20 @@ def _in_a_thread_that_ends(function: Callable[[], Any]) -> None:
 @contextmanager
 def _workers(number: int) -> Iterator[ThreadPoolExecutor]:
     """A pool of threads that have one BLAS thread each."""
-    with one_blas_thread() as libraries, ThreadPoolExecutor(number, "kproba", _begin_worker, (libraries,)) as pool:
+    with one_blas_thread() as libraries, ThreadPoolExecutor(number, "kproba", _init_worker, (libraries,)) as pool:
         yield pool
 
 
-def _begin_worker(libraries: list[Any]) -> None:
+def _init_worker(libraries: list[Any]) -> None:
     """What a new worker does first; it ends with its pool, so nothing needs to be restored."""
-    _here.is_worker = True
+    _thread_state.is_worker = True
     for library in libraries:
         library.set_num_threads(1)
 
 
-def _works_alone(workers: int, n_tasks: int) -> bool:
+def _runs_sequentially(workers: int, n_tasks: int) -> bool:
     """Whether tasks are done one after the other: inside a worker they are, because the others use the other cores."""
-    return workers == 1 or n_tasks == 1 or getattr(_here, "is_worker", False)
+    return workers == 1 or n_tasks == 1 or getattr(_thread_state, "is_worker", False)
 
 
 def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> list[slice]:
@@ -181,7 +181,7 @@ def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, worke
     are enough, and they share the output without a copy.
     """
     tiles = row_slices(n_rows, row_bytes, TILE_BYTES)
-    if _works_alone(workers, len(tiles)):
+    if _runs_sequentially(workers, len(tiles)):
         for tile in tiles:
             fill(tile)
         return
@@ -196,7 +196,7 @@ def map_independent(function: Callable[[Any], Any], items: Sequence[Any], worker
     For problems of a thousand rows or less: two decompositions side by side finish sooner than two in turn on
     two threads that wait for each other at every step.
     """
-    if _works_alone(workers, len(items)):
+    if _runs_sequentially(workers, len(items)):
         return [function(item) for item in items]
     with _workers(workers) as pool:
         return list(pool.map(function, items))

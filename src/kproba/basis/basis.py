@@ -15,7 +15,7 @@ from ..data.rows import Batch, Rows
 from ..data.sweep import Statistic, sweep
 from ..kernels import Kernel, Precomputed
 from ..kernels.base import n_rows
-from ..kernels.mended import INDEFINITE, Mended, definite
+from ..kernels.projected import INDEFINITE, ProjectedKernel, project_indefinite
 from ..threads import BATCH_BYTES, fill_tiles, row_slices
 from .centers import Centers
 from .moments import Moments
@@ -37,14 +37,14 @@ class Basis:
     @classmethod
     def definite(cls, kernel: Kernel, centers: Centers, workers: int) -> Basis:
         """The basis of a kernel whose matrix of the centres penalises: positive semi-definite if that can be had."""
-        return cls(definite(kernel, centers.points, workers), *centers, workers=workers)
+        return cls(project_indefinite(kernel, centers.points, workers), *centers, workers=workers)
 
     def detached(self) -> Basis:
         """The basis as a model keeps it: without the training rows, and without what it would share with them."""
         kernel, centers = self.kernel, self.centers
         if isinstance(centers, Items):
             own = centers.detached()
-            kernel = kernel.detached(centers, own) if isinstance(kernel, Mended) else kernel
+            kernel = kernel.detached(centers, own) if isinstance(kernel, ProjectedKernel) else kernel
             centers = own
         return Basis(kernel, centers, self.owner, workers=self.workers)
 
@@ -72,7 +72,7 @@ class Basis:
         """What the features of one row of X take."""
         return np.result_type(X.dtype, np.float32).itemsize * self.n_centers
 
-    def sent(self, X):
+    def to_device(self, X):
         """Rows where features are computed: here."""
         return X
 
@@ -144,13 +144,13 @@ class MomentsOf(Statistic):
         return self.basis.running_moments(len(self.encoding.classes))
 
     def add(self, total, chunk):
-        chunk = chunk._replace(X=self.basis.sent(chunk.X))
+        chunk = chunk._replace(X=self.basis.to_device(chunk.X))
         for part in self.encoding.parts(chunk, self.basis.row_bytes(chunk.X), self.basis.block_bytes):
             total = self.basis.add_part(total, part)
         return total
 
     def finish(self, total) -> Moments:
-        return total.here()
+        return total.to_numpy()
 
     def on_one_thread(self) -> MomentsOf:
         return replace(self, basis=replace(self.basis, workers=1))

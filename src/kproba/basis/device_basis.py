@@ -25,33 +25,33 @@ class DeviceBasis(Basis):
     """Φ(x) on a device: what is called returns tensors there; moments, matrices and scores are as those of a Basis.
 
     Kernels that only NumPy can compute, a user's function say, are computed here and sent there. Features of float32
-    rows are float32, unless ``in_full`` asks for float64.
+    rows are float32, unless ``use_float64`` asks for float64.
     """
 
     device: Any = None  # type: ignore[misc]
-    in_full: bool = False
+    use_float64: bool = False
     block_bytes: ClassVar[int] = BLOCK_BYTES
 
     @classmethod
-    def of(cls, basis: Basis, device: Device, in_full: bool = False) -> DeviceBasis:
-        return cls(basis.kernel, basis.centers, basis.owner, basis.row_center, basis.workers, device, in_full)
+    def of(cls, basis: Basis, device: Device, use_float64: bool = False) -> DeviceBasis:
+        return cls(basis.kernel, basis.centers, basis.owner, basis.row_center, basis.workers, device, use_float64)
 
     def __getstate__(self):
         """Without the tensors that are kept: whoever gets the basis makes their own."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def here(self) -> Basis:
+    def on_cpu(self) -> Basis:
         """The same basis on NumPy."""
         return Basis(self.kernel, self.centers, self.owner, self.row_center, self.workers)
 
     def __call__(self, X):
         if not self.kernel.runs_on_devices:
-            return self.device.put(self.here(self.device.get(X) if is_tensor(X) else X))
-        X = self.sent(X)
+            return self.device.put(self.on_cpu(self.device.get(X) if is_tensor(X) else X))
+        X = self.to_device(X)
         return self.kernel.on_device(self.device, X, self._centers_like(X))
 
-    def gram_there(self):
+    def gram_on_device(self):
         """K_zz (b, b) in float64, on the device; its lower triangle is what counts."""
         if not self.kernel.runs_on_devices:
             return self.device.put(self.gram())
@@ -76,14 +76,14 @@ class DeviceBasis(Basis):
         def add(total: DeviceMoments, batch) -> DeviceMoments:
             return total.add(self(batch.X), batch.targets, batch.weight)
 
-        return sweep(self.batches(rows), self.running_moments(rows.n_targets), add).here()
+        return sweep(self.batches(rows), self.running_moments(rows.n_targets), add).to_numpy()
 
     def row_bytes(self, X) -> int:
-        return (4 if str(X.dtype).endswith("float32") and not self.in_full else 8) * self.n_centers
+        return (4 if str(X.dtype).endswith("float32") and not self.use_float64 else 8) * self.n_centers
 
-    def sent(self, X):
+    def to_device(self, X):
         there = X if is_tensor(X) else self.device.put(X)
-        return self.device.in_full(there) if self.in_full else there
+        return self.device.to_float64(there) if self.use_float64 else there
 
     def for_sums(self, ridge: float, rkhs: bool) -> DeviceBasis:
         """The same in the precision that sums for a ridge λ need.
@@ -92,9 +92,9 @@ class DeviceBasis(Basis):
         λP alone is far above that in all of them, which one attempt at a factor of λP − τI tells.
         """
         if not rkhs:
-            return replace(self, in_full=ridge < RESOLVED)
-        left = float(ridge) * self.gram_there() - RESOLVED * self.device.eye(self.n_centers)
-        return replace(self, in_full=self.device.cholesky(left) is None)
+            return replace(self, use_float64=ridge < RESOLVED)
+        left = float(ridge) * self.gram_on_device() - RESOLVED * self.device.eye(self.n_centers)
+        return replace(self, use_float64=self.device.cholesky(left) is None)
 
     def running_moments(self, k: int, before: Moments | None = None) -> DeviceMoments:
         return DeviceMoments(self.device, self.n_centers, k, before)
@@ -105,7 +105,7 @@ class DeviceBasis(Basis):
     def for_scores(self, coef: np.ndarray) -> DeviceBasis:
         """The same in the precision that scores need: float32 leaves few digits of sums of large coefficients."""
         lost = np.finfo(np.float32).eps * float(np.abs(coef).sum(axis=0).max(initial=0.0))
-        return replace(self, in_full=bool(lost > LOST))
+        return replace(self, use_float64=bool(lost > LOST))
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
         blocks = row_slices(X.shape[0], 2 * 8 * self.n_centers, BLOCK_BYTES)
@@ -113,12 +113,12 @@ class DeviceBasis(Basis):
         return np.concatenate(out) if out else np.empty((0, coef.shape[1]))
 
     def apply(self, phi, coef: np.ndarray) -> np.ndarray:
-        return self.device.get(self.device.in_full(phi) @ self.device.put(coef))
+        return self.device.get(self.device.to_float64(phi) @ self.device.put(coef))
 
     def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
-        return self.device.get(self.device.in_full(phi).mT @ self.device.put(values))
+        return self.device.get(self.device.to_float64(phi).mT @ self.device.put(values))
 
 
-def placed(basis: Basis, device: Device | None, in_full: bool = False) -> Basis:
+def placed(basis: Basis, device: Device | None, use_float64: bool = False) -> Basis:
     """The basis on a device; None is here."""
-    return basis if device is None else DeviceBasis.of(basis, device, in_full)
+    return basis if device is None else DeviceBasis.of(basis, device, use_float64)

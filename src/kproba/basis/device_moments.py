@@ -55,9 +55,9 @@ class DeviceMoments:
         there = xp.concat([there, xp.ones_like(there[:, :1])], axis=1)
         return there if weight is None else there * self._like(phi, weight[:, None])
 
-    def here(self) -> Moments:
+    def to_numpy(self) -> Moments:
         """All sums so far as NumPy arrays."""
-        k, mean = len(self.totals), self._mean_in_full()
+        k, mean = len(self.totals), self._mean_float64()
         own = self.h[:, k:]
         turned = own @ mean.mT + mean @ own.mT + self.n * (mean @ mean.mT)
         turned += self.H.mT  # Hᵀ row by row is H column by column, which is how moments keep it
@@ -65,8 +65,10 @@ class DeviceMoments:
         total = Moments(self.device.get(turned).T, h, self.totals.copy(), self.n)
         return total if self.before is None else total + self.before
 
-    def _mean_in_full(self):
-        return self.device.zeros((self.H.shape[0], 1)) if self.mean is None else self.device.in_full(self.mean)[:, None]
+    def _mean_float64(self):
+        if self.mean is None:
+            return self.device.zeros((self.H.shape[0], 1))
+        return self.device.to_float64(self.mean)[:, None]
 
     def _like(self, phi, array: np.ndarray):
         return self.device.xp.astype(self.device.put(array), phi.dtype, copy=False)

@@ -53,7 +53,7 @@ class Moments:
         self.h += blas.dgemm(1.0, phi.T, targets.T, trans_b=1)
         return self
 
-    def here(self) -> Moments:
+    def to_numpy(self) -> Moments:
         """The sums themselves: those that grow on a device have to be fetched."""
         return self
 

@@ -16,8 +16,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from .. import io
-from .. import messages
+from .. import io, messages
 from ..data.files import SEPARATORS
 from ..data.tables import Table, labelled, open_table
 from ..data.writers import TableWriter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,14 @@ from .encoding import Encoding
 from .passes import PassRecord
 from .sources import Source
 from .sweep import Statistic, sweep_source
+
+
+class SumsOverRows(Protocol):
+    """Rows that nobody holds in memory, of which sums can be had."""
+
+    def encoding(self, scaling) -> Encoding: ...
+
+    def sum(self, statistic: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,6 @@ class AllRows:
 
     def _sweep(self, statistic: Statistic, what: str, start_row: int = 0, **options):
         with RowProgress(self.verbose, self.n_rows, f"{self.title}: {what}", start_row) as progress:
-            # a look has checked them all before
+            # the summary has checked them all
             options |= {"progress": progress, "start_row": start_row, "checked": True, "record": self.record}
             return sweep_source(self.source, statistic, **options)

@@ -1,6 +1,6 @@
-"""What one pass over rows tells before any model is fitted: how many there are, their labels, and a sample.
+"""A summary of all rows in one pass, before any model is fitted: their number, their labels, and a sample.
 
-Everything here adds: the look at two parts of the rows, wherever they lie, sums to the look at both.
+Summaries add up: those of two parts of the rows, wherever they are, sum to the summary of both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def sample_size(n_features: int) -> int:
 
 
 @dataclass
-class Look:
+class Summary:
     """The number of rows, the weight of every label, all rows while they are few, and a sample of distinct ones.
 
     The sample has the ``size`` distinct rows of smallest keyed hash, and those of every class up to a number: it
@@ -43,7 +43,7 @@ class Look:
     chunks: list[Chunk] = field(default_factory=list)
     sample: _Sample | None = None
 
-    def add(self, chunk: Chunk, device: Device | None = None) -> Look:
+    def add(self, chunk: Chunk, device: Device | None = None) -> Summary:
         """Take in a chunk that was checked; on a device its keys are computed there."""
         weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
         y = np.asarray(chunk.y)
@@ -62,8 +62,8 @@ class Look:
             self.sample = self.sample.reduced(self.size)
         return self
 
-    def __add__(self, other: Look) -> Look:
-        total = Look(self.size, self.seed, self.n_rows, dict(self.label_weight), list(self.chunks), self.sample)
+    def __add__(self, other: Summary) -> Summary:
+        total = Summary(self.size, self.seed, self.n_rows, dict(self.label_weight), list(self.chunks), self.sample)
         for label, weight in other.label_weight.items():
             total.label_weight[label] = total.label_weight.get(label, 0.0) + weight
         parts = [part for part in (self.sample, other.sample) if part is not None]
@@ -193,17 +193,17 @@ def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Looking(Statistic):
+class SummaryOf(Statistic):
     """The statistic that a sweep sums up: see :func:`kproba.data.sweep.sweep_source`."""
 
     size: int
     seed: int
     device: Device | None = None
 
-    def zero(self) -> Look:
-        return Look(self.size, self.seed)
+    def zero(self) -> Summary:
+        return Summary(self.size, self.seed)
 
-    def add(self, total: Look, chunk: Chunk) -> Look:
+    def add(self, total: Summary, chunk: Chunk) -> Summary:
         if chunk.y is None:
             raise ValueError("the rows have no labels; name their column by open_rows(..., target=...), or give y.")
         return total.add(chunk, self.device)

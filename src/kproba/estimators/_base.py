@@ -25,7 +25,7 @@ from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..kernels.mended import Mended
+from ..kernels.projected import ProjectedKernel
 from ..links import in_blocks
 from ..search.candidates import Candidate
 from ..search.record import SearchRecord
@@ -259,7 +259,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """The same, computed where the rows lie or where the user wants them."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
         basis = DeviceBasis.of(self._basis_here, device).for_scores(self.coef_)
-        X = basis.sent(X)
+        X = basis.to_device(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_
 
@@ -284,7 +284,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _plain_kernel(self, kernel: Kernel) -> Kernel:
         """The kernel as the user knows it; one that was mended says so."""
         self._forget("negative_share_")
-        if not isinstance(kernel, Mended):
+        if not isinstance(kernel, ProjectedKernel):
             return kernel
         self.negative_share_ = kernel.negative_share
         kernel.warn()

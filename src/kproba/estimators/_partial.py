@@ -18,7 +18,7 @@ from ..data.items import Items
 from ..data.labels import class_factors, encode
 from ..data.rows import Rows
 from ..data.sources import ArraySource, check_chunk
-from ..data.summary import Look
+from ..data.summary import Summary
 from ..data.sweep import sweep_source
 from ..typing import Inputs, Targets, available_if
 from . import _reading
@@ -29,7 +29,7 @@ from ._reading import Training, in_memory_source
 class Partial:
     """What ``partial_fit`` keeps between calls: a look at all rows so far, and their sums once there is a basis."""
 
-    look: Look
+    look: Summary
     classes: np.ndarray
     factors: np.ndarray
     statistic: MomentsOf | None = None
@@ -39,7 +39,7 @@ class Partial:
     n_chosen: int = 0
 
     def take(self, source: ArraySource) -> None:
-        """Look at more rows, and add them to the sums."""
+        """Summary at more rows, and add them to the sums."""
         encode(np.asarray(source.labels), self.classes)  # before anything is changed
         for chunk in source.chunks():
             self.look = self.look.add(check_chunk(chunk, source))
@@ -148,4 +148,4 @@ def _begin(model, source: ArraySource, classes) -> Partial:
         raise ValueError(f"classes={classes!r}: a classifier needs at least 2 classes.")
     c = len(model.classes_)
     factors = class_factors(model.class_weight, model.classes_, np.arange(c), np.ones(c)) * np.ones(c)
-    return Partial(Look(_reading.sample_size(source.n_features), model._seed()), model.classes_, factors)
+    return Partial(Summary(_reading.sample_size(source.n_features), model._seed()), model.classes_, factors)

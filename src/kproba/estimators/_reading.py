@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..arrays import choose as choose_device
 from ..arrays import is_tensor, to_numpy
-from ..data.all_rows import AllRows
+from ..data.all_rows import AllRows, SumsOverRows
 from ..data.checkpoint import Checkpoint
 from ..data.columns import refuse_text, refuse_times
 from ..data.dask import DaskSource, is_dask
@@ -22,7 +22,7 @@ from ..data.labels import check_weights, encode_labels
 from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
-from ..data.summary import Look, Looking, sample_size
+from ..data.summary import Summary, SummaryOf, sample_size
 from ..data.sweep import sweep_source
 from ..progress import RowProgress
 from ..validation import check_lengths
@@ -43,7 +43,7 @@ class Training:
     rows: Rows
     seed: int
     n_given: int
-    everything: Any = None
+    everything: SumsOverRows | None = None
     inputs: Any = None
     place: np.ndarray | None = None
     saved: Checkpoint | None = None
@@ -56,6 +56,12 @@ class Training:
     def size(self) -> int:
         """Distinct rows; of a source, whose copies nobody has counted, all rows."""
         return self.n_given if self.is_sample else self.rows.n_distinct
+
+    @property
+    def source(self) -> AllRows:
+        """Everything, where it is a source that can be read again and again."""
+        assert isinstance(self.everything, AllRows)
+        return self.everything
 
     def finish(self) -> None:
         """The fit is complete: nothing that was kept for resuming it is needed any more."""
@@ -83,13 +89,13 @@ def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=
     return _read_arrays(model, in_double(X), y, sample_weight)
 
 
-def _read_arrays(model, X, y, sample_weight) -> Training:
+def _read_arrays(model, X, y, sample_weight, saved: Checkpoint | None = None) -> Training:
     rows, place = model._read_rows(X, y, sample_weight)
-    return Training(rows, model._seed(), int(np.count_nonzero(place >= 0)), inputs=X, place=place)
+    return Training(rows, model._seed(), int(np.count_nonzero(place >= 0)), inputs=X, place=place, saved=saved)
 
 
 def _read_source(model, source: Source, classes, checkpoint) -> Training:
-    """Look at all rows once; keep them all if they are few, otherwise a sample that decides."""
+    """Summarise all rows in one pass; keep them all if they are few, otherwise a sample that decides."""
     if (reason := model._why_in_memory()) is not None:
         raise ValueError(reason)
     model.n_features_in_ = source.n_features
@@ -100,38 +106,37 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     seed = model._seed() if saved is None else saved.seed(model._seed())
     record = PassRecord(inputs=saved is not None or not source.is_in_memory)
-    look = look_at(model, source, seed, record)
-    look.classes(classes)  # refuses what has none
-    if look.has_all and classes is None:
-        return _read_few(model, look, saved)
-    model.classes_ = look.classes(classes)
-    rows, factors = look.rows(model.classes_, model.class_weight)
-    weights = np.array([look.label_weight.get(label, 0.0) for label in model.classes_.tolist()])
+    summary = summarise(model, source, seed, record)
+    summary.classes(classes)  # refuses what has none
+    if summary.has_all and classes is None:
+        return _read_few(model, summary, saved)
+    model.classes_ = summary.classes(classes)
+    rows, factors = summary.rows(model.classes_, model.class_weight)
+    weights = np.array([summary.label_weight.get(label, 0.0) for label in model.classes_.tolist()])
     options = {"saved": saved, "record": record, "title": type(model).__name__, "verbose": model.verbose}
     model._is_summed_up = True
-    everything = AllRows(source, look.n_rows, float(factors @ weights), model.classes_, factors, **options)
-    return Training(rows, seed, look.n_rows, everything, saved=saved)
+    everything = AllRows(source, summary.n_rows, float(factors @ weights), model.classes_, factors, **options)
+    return Training(rows, seed, summary.n_rows, everything, saved=saved)
 
 
-def _read_few(model, look: Look, saved: Checkpoint | None) -> Training:
-    """All rows of a source that the look has kept, as rows in memory are read."""
-    X, y, weight = look.everything()
+def _read_few(model, summary: Summary, saved: Checkpoint | None) -> Training:
+    """All rows of a source, which the summary has kept, read like rows in memory."""
+    X, y, weight = summary.everything()
     names = getattr(model, "feature_names_in_", None)
     X = in_double(model._check_inputs(X, reset=True))
     if names is not None:
         model.feature_names_in_ = names
-    rows, place = model._read_rows(X, y, weight)
-    return Training(rows, model._seed(), int(np.count_nonzero(place >= 0)), inputs=X, place=place, saved=saved)
+    return _read_arrays(model, X, y, weight, saved)
 
 
-def look_at(model, source: Source, seed: int, record: PassRecord) -> Look:
+def summarise(model, source: Source, seed: int, record: PassRecord) -> Summary:
     """One pass over all rows: how many there are, their classes, and a sample of them."""
-    looking = Looking(sample_size(source.n_features), seed, model.device_)
-    with RowProgress(model.verbose, source.n_rows, f"{type(model).__name__}: look") as progress:
-        look = sweep_source(source, looking, progress=progress, record=record)
-    if not look.n_rows:
+    statistic = SummaryOf(sample_size(source.n_features), seed, model.device_)
+    with RowProgress(model.verbose, source.n_rows, f"{type(model).__name__}: summary") as progress:
+        summary = sweep_source(source, statistic, progress=progress, record=record)
+    if not summary.n_rows:
         raise ValueError(f"{source.name} has no rows.")
-    return look
+    return summary
 
 
 def _source_of(model, X, y, sample_weight) -> Source | None:

@@ -19,7 +19,7 @@ from ..data.rows import Rows
 from ..exceptions import FewRowsWarning, TargetWarning, UnitsWarning
 from ..kernels import Kernel
 from ..kernels.dot import Linear, Polynomial
-from ..kernels.radial import OfDivergence, Radial
+from ..kernels.radial import DivergenceKernel, Radial
 from ..messages import listing, warn
 from ..search.widths import TimesMedian, median_width, width_candidates
 
@@ -71,7 +71,7 @@ def warn_of_units(rows: Rows, kernels: Sequence[Kernel], width, is_scaled: bool,
         _warn_of_one_column(rows, names)
     is_given = not isinstance(width, str | TimesMedian)
     tried = width_candidates(kernels, width, rows, seed) if is_given else kernels
-    if all(isinstance(kernel, Radial | OfDivergence) and kernel.width is not None for kernel in tried):
+    if all(isinstance(kernel, Radial | DivergenceKernel) and kernel.width is not None for kernel in tried):
         _warn_of_width(rows, tried, is_scaled, seed)
 
 

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..basis.basis import Basis
+from ..data.all_rows import AllRows
 from ..data.items import Items
 from ..data.labels import class_factors, encode_labels
 from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
 from ..exceptions import ConvergenceWarning
 from ..kernels import Kernel, as_kernels
-from ..kernels.mended import definite
+from ..kernels.projected import project_indefinite
 from ..links import Sigmoid, Softmax
 from ..problems.import_vectors import (
+    LOSS_FLOOR,
     SEARCHES,
-    SURE,
     FirstRowsOf,
     Growth,
     ImportModel,
@@ -281,8 +282,8 @@ class ImportVectorMachine(KernelClassifier):
     def _search_source(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
         """The search by passes over all rows of a source, of which a sample proposes points."""
         rows = subsample(data.rows, PROPOSING_ROWS, data.seed)
-        final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.everything)
-        self._find_import_points(rows.X[final.model.chosen], data.everything)
+        final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.source)
+        self._find_import_points(rows.X[final.model.chosen], data.source)
         return final, rows
 
     def _reasons_for_memory(self) -> Iterator[str]:
@@ -303,7 +304,7 @@ class ImportVectorMachine(KernelClassifier):
             kernel, path = self._choose_kernel(kernels, self._exact_rows(data.rows), given, data.seed, progress)
         if path is None:
             return kernel, None
-        total_weight = (data.everything or data.rows).total_weight
+        total_weight = (data.source if data.is_sample else data.rows).total_weight
         # 2001's λ stands before a sum over rows and stays what it is when there are more of them; a user's does not
         unit = path.model.task.rows.total_weight / total_weight if isinstance(self.ridge, str) else 1.0
         return kernel, [point._replace(ridge=unit * point.ridge) for point in path.points]
@@ -348,10 +349,10 @@ class ImportVectorMachine(KernelClassifier):
 
         def loss(item) -> float:
             best = best_of(item[1].points, self.tuning_loss)
-            return best.tuning_error if self.tuning_loss == "error" else max(best.tuning_log_loss, SURE)
+            return best.tuning_error if self.tuning_loss == "error" else max(best.tuning_log_loss, LOSS_FLOOR)
 
         def rank(item) -> tuple[float, float, float]:
-            is_sure = self.tuning_loss != "error" and loss(item) <= SURE
+            is_sure = self.tuning_loss != "error" and loss(item) <= LOSS_FLOOR
             n_points = best_of(item[1].points, self.tuning_loss).n_points if is_sure else 0
             return float(f"{loss(item):.6g}"), n_points, -(item[0].width or 0.0)
 
@@ -378,7 +379,7 @@ class ImportVectorMachine(KernelClassifier):
         model, points = follow(task, pool, ridges, settings, split.tuning, is_default, growth, progress)
         return _Run(model, points, growth)
 
-    def _run_all(self, split: _Split, kernel: Kernel, seed: int, ridges, everything) -> _Run:
+    def _run_all(self, split: _Split, kernel: Kernel, seed: int, ridges, everything: AllRows) -> _Run:
         """The search by passes over all rows, for which those of the split propose points."""
         task, growth = self._task(split.rows, kernel, n_workers(self.n_jobs)), Growth()
         (ridge,) = ridges or self._ridges(task, seed)
@@ -391,15 +392,15 @@ class ImportVectorMachine(KernelClassifier):
         self.n_passes_ = search.n_passes
         return _Run(model, [point], growth)
 
-    def _find_import_points(self, points: np.ndarray, everything) -> None:
+    def _find_import_points(self, points: np.ndarray, everything: AllRows) -> None:
         """The numbers of the first rows that equal the import points; partitions of a cluster have no numbers."""
         if not hasattr(everything.source, "reduce"):
             self.import_indices_ = everything.sum(FirstRowsOf(points), "import points").first
 
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
-        if kernel.is_mended:
-            kernel = definite(kernel, rows.take(sample_rows(rows, LANDMARKS, 0)).X, workers)
+        if kernel.is_projected:
+            kernel = project_indefinite(kernel, rows.take(sample_rows(rows, LANDMARKS, 0)).X, workers)
         return Task(rows, kernel, loss, workers)
 
     def _most_points(self, rows: Rows) -> int | None:
@@ -407,7 +408,7 @@ class ImportVectorMachine(KernelClassifier):
             return self.max_points
         return max(FEW_POINTS, round(POINTS_BY_ROOT * np.sqrt(rows.n_distinct)))
 
-    def _most_points_of_all(self, everything) -> int | None:
+    def _most_points_of_all(self, everything: AllRows) -> int | None:
         """The same by the number of all rows, as far as passes over them can afford it."""
         if not isinstance(self.max_points, str):
             return self.max_points

@@ -15,16 +15,16 @@ from ..data.rows import Rows
 from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..links import Sigmoid, Softmax
-from ..problems.likelihood import KEEP_BYTES, ROWS_TO_THE_CENTER, SOLVERS, Likelihood
+from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, SOLVERS, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
 from ..progress import Progress
 from ..search.candidates import Candidate
 from ..search.choose import GRID_ROWS, choose, ridge_candidates
+from ..search.final_solve import FinalSolve, keep_total_penalty
 from ..search.losses import CalibratedLogLoss, LogLoss
 from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
-from ..search.settle import Settling, constant_prior
 from ..search.staged import Search
 from ..search.widths import RIDGES as RIDGES_OF_SQUARES
 from ..threads import n_workers
@@ -282,7 +282,7 @@ class KernelLogisticRegression(KernelClassifier):
         """The winner on all rows. From a source each ridge would cost several passes, so that the sample chooses it."""
         pose: Any = self._streamed(rows, data) if data.is_sample else lambda kernel, _: search.pose(rows, kernel)
         needs_scores = self.loo != "auto"
-        settling = Settling(search, rows, pose, data.is_sample, constant_prior, needs_scores, self._by_folds)
+        settling = FinalSolve(search, rows, pose, data.is_sample, keep_total_penalty, needs_scores, self._by_folds)
         if not data.is_sample or isinstance(best, Kernel) or self._by_folds:
             return settling.solve(best)
         problem = pose(best.kernel, best.solution.ridge)
@@ -296,9 +296,9 @@ class KernelLogisticRegression(KernelClassifier):
         def streamed(kernel: Kernel, ridge: float) -> StreamedLikelihood:
             problem: Any = pose(rows, kernel)
             n_columns = problem.basis.n_centers + 1
-            kept = max(KEEP_BYTES // (8 * n_columns), ROWS_TO_THE_CENTER * n_columns)
+            kept = max(KEEP_BYTES // (8 * n_columns), ROWS_PER_CENTER * n_columns)
             sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
-            return StreamedLikelihood(sample, data.everything, data.everything.encoding(self.scaling_), self.device_)
+            return StreamedLikelihood(sample, data.source, data.source.encoding(self.scaling_), self.device_)
 
         return streamed
 
@@ -306,9 +306,9 @@ class KernelLogisticRegression(KernelClassifier):
         """The ridge of all rows, from the best on the sample."""
         few, some, many = (each.total_weight for each in (best.problem.rows, problem.rows, problem))
         if search.any_ridge:
-            start = constant_prior(best.solution.ridge, few, some)
-            return constant_prior(search.climb(problem.sample, start).solution.ridge, some, many)
-        wanted = constant_prior(search.best_ridge(problem.sample).solution.ridge, some, many)
+            start = keep_total_penalty(best.solution.ridge, few, some)
+            return keep_total_penalty(search.climb(problem.sample, start).solution.ridge, some, many)
+        wanted = keep_total_penalty(search.best_ridge(problem.sample).solution.ridge, some, many)
         return min(search.ridges, key=lambda given: abs(np.log(given / wanted)))
 
     def _reasons_for_memory(self) -> Iterator[str]:

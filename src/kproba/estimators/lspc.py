@@ -23,10 +23,10 @@ from ..problems.missing_tags import least_squares
 from ..progress import Progress
 from ..search.candidates import Candidate
 from ..search.choose import choose, ridge_candidates
+from ..search.final_solve import FinalSolve, shrink_by_root_of_rows
 from ..search.losses import loss_for_link
 from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
-from ..search.settle import Settling, root_of_rows
 from ..search.staged import Search
 from ..search.widths import RIDGES
 from ..threads import n_workers
@@ -265,6 +265,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """How a kernel becomes the problem of all rows, for ridges about the given one."""
+        everything = data.everything
 
         def in_memory(kernel: Kernel, ridge: float) -> Problem:
             problem: Any = search.pose(rows, kernel).on(self.device_)
@@ -272,26 +273,27 @@ class LSPC(TakesMoreRows, KernelClassifier):
             return replace(problem, progress=search.progress) if is_iterative else problem
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
+            assert everything is not None
             # as many centres as all rows call for, out of those that the sample has
             density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
             problem: Any = self._pose(self.scaling_, density, data.seed)(rows, kernel).on(self.device_)
             if isinstance(problem.basis, DeviceBasis):
                 problem = replace(problem, basis=problem.basis.for_sums(ridge, problem.rkhs))
-            statistic = MomentsOf(problem.basis, data.everything.encoding(self.scaling_))
-            return replace(problem, given=data.everything.sum(statistic))
+            statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
+            return replace(problem, given=everything.sum(statistic))
 
-        return summed_up if data.is_sample else in_memory
+        return in_memory if everything is None else summed_up
 
-    def _settling(self, search: Search, rows: Rows, pose, is_sample: bool) -> Settling:
+    def _settling(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
         needs_scores = self.loo != "auto" or self.link in CALIBRATED
-        return Settling(search, rows, pose, is_sample, root_of_rows, needs_scores, self.selection == "cv")
+        return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, self.selection == "cv")
 
-    def _by_gradients(self, settling: Settling, best: Candidate | Kernel) -> Candidate:
+    def _by_gradients(self, settling: FinalSolve, best: Candidate | Kernel) -> Candidate:
         """The chosen kernel on all rows by stochastic gradients."""
         search, rows = settling.search, settling.rows
         kernel, ridge = (best, search.ridges[0]) if isinstance(best, Kernel) else (best.kernel, best.solution.ridge)
         if isinstance(best, Candidate):
-            ridge = root_of_rows(ridge, best.problem.rows.total_weight, rows.total_weight)
+            ridge = shrink_by_root_of_rows(ridge, best.problem.rows.total_weight, rows.total_weight)
         basis = search.pose(rows, kernel).basis
         problem = StochasticLeastSquares(rows, basis, self._is_rkhs(), int(self.passes), search.seed, int(self.folds))
         return settling.solve_at(problem, ridge)

@@ -13,6 +13,7 @@ from scipy import sparse
 from ..basis.basis import Basis, MomentsOf
 from ..basis.centers import Centers, kmeans_centers, subset_centers
 from ..basis.device_basis import placed
+from ..data.all_rows import SumsOverRows
 from ..data.items import Items
 from ..data.rows import Rows
 from ..kernels import Kernel, Precomputed, as_kernels
@@ -22,7 +23,7 @@ from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
 from ..search.losses import loss_for_link
 from ..search.record import SearchRecord
-from ..search.staged import NEIGHBOURS, Search, may_weigh
+from ..search.staged import NEIGHBOURS, Search, supports_relevance
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import n_workers
 from ..typing import (
@@ -217,16 +218,16 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
             problem = self._problem(
                 scaled, kernel, self._centers(scaled, self.scaling_, data.size, data.seed), settings
             )
-            if data.is_sample:
-                problem = self._with_sums(problem, data)
+            if data.everything is not None:
+                problem = self._with_sums(problem, data.everything)
             held_out = self._solve(problem, data.rows)
         self.search_results_ = record.columns()
         self._store_leave_one_out(held_out, data)
 
-    def _with_sums(self, problem: Surface, data: Training) -> Surface:
+    def _with_sums(self, problem: Surface, everything: SumsOverRows) -> Surface:
         """The problem with the sums of all rows, in full: no ridge holds up what float32 sums do not resolve."""
-        basis = placed(problem.basis, self.device_, in_full=True)
-        return replace(problem, given=data.everything.sum(MomentsOf(basis, data.everything.encoding(self.scaling_))))
+        basis = placed(problem.basis, self.device_, use_float64=True)
+        return replace(problem, given=everything.sum(MomentsOf(basis, everything.encoding(self.scaling_))))
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
         """Maximise, calibrate, and keep what was found; the held-out outputs if anybody needs them."""
@@ -285,7 +286,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         if not any_width or not best.kernel.has_width:
             return best.kernel, scaling
         best = min([best, *search.around(few, best, NEIGHBOURS, "refine")], key=lambda candidate: candidate.rank)
-        if self.scaling != "auto" or not isinstance(self.centers, str) or not may_weigh(best.kernel, few):
+        if self.scaling != "auto" or not isinstance(self.centers, str) or not supports_relevance(best.kernel, few):
             return best.kernel, scaling
         best, scaling = search.weigh_columns(few, best, scaling)
         return best.kernel, scaling

@@ -1,4 +1,4 @@
-"""Kernels: one family a file. ``as_kernels`` turns what a user wrote into kernel values."""
+"""Kernels, one family per file. ``as_kernels`` turns the ``kernel`` parameter into a list of Kernel objects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NAMED = {
 
 
 def as_kernels(kernel) -> list[Kernel]:
-    """The candidates that ``kernel`` stands for: one, or two for ``"auto"``.
+    """The candidate kernels for the parameter ``kernel``: two for ``"auto"``, otherwise one.
 
     >>> [k.name for k in as_kernels("auto")]
     ['gaussian', 'laplacian']
@@ -62,13 +62,13 @@ def as_kernels(kernel) -> list[Kernel]:
             return [_NAMED[kernel]]
         known = ", ".join(repr(name) for name in ["auto", *_NAMED])
         raise ValueError(
-            f"kernel={kernel!r} is not known{did_you_mean(kernel, _NAMED)}. Known kernels: {known}; or give a callable "
+            f"kernel={kernel!r} is not known{did_you_mean(kernel, _NAMED)}. Use one of {known}, a callable "
             "or a Kernel object."
         )
     if isinstance(kernel, Kernel):
         return [kernel]
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise TypeError(f"kernel is the class {kernel.__name__}; give an object of it: kernel={kernel.__name__}().")
+        raise TypeError(f"kernel is the class {kernel.__name__}; pass an instance: kernel={kernel.__name__}().")
     if callable(kernel):
         return [FromCallable(kernel)]
     raise TypeError(f"kernel must be a name, a callable or a Kernel object, got {type(kernel).__name__}.")

@@ -1,4 +1,4 @@
-"""The global alignment kernel of time series, computed by tslearn."""
+"""The global alignment kernel for time series, computed by tslearn."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.items import Sequences, Table
-from .base import WithoutTiles, check_width
-from .radial import OfDivergence, positive_median
+from .base import Untiled, check_width
+from .radial import DivergenceKernel, positive_median
 
-#: Sequences from which the bandwidth is taken.
+#: Number of sequences used to choose the bandwidth.
 BANDWIDTH_ROWS = 100
 
 
 @dataclass(frozen=True)
-class GlobalAlignment(WithoutTiles, OfDivergence):
-    """g(x, z)^(1/σ²), where g is Cuturi's global alignment kernel (2011), normalised so that g(x, x) = 1.
+class GlobalAlignment(Untiled, DivergenceKernel):
+    """g(x, z)^(1/σ²), where g is Cuturi's global alignment kernel (2011) normalised to g(x, x) = 1.
 
-    g sums over all alignments of two sequences the products of local kernels of bandwidth ``sigma``; with σ = 1 it is
-    the kernel itself. Rows are sequences: a list of (frames × coefficients) arrays, or :class:`kproba.Sequences`.
-    Needs tslearn (``kproba[alignment]``), whose sums overflow beyond some 400 frames.
+    g sums the products of local kernels of bandwidth ``sigma`` over all alignments of two sequences; with σ = 1 the
+    kernel is g itself. Rows are sequences: a list of (frames × coefficients) arrays, or :class:`kproba.Sequences`.
+    Requires tslearn (``kproba[alignment]``), whose sums overflow beyond about 400 frames.
 
     Parameters
     ----------
     width : float, optional
-        The σ above; None has it chosen.
+        The σ above; chosen from the data if None.
     sigma : float, optional
-        Bandwidth of the local kernel; None is the median distance of frames times the root of the median length.
+        Bandwidth of the local kernel. If None, the median distance between frames times the square root of the median
+        length.
 
     Examples
     --------
@@ -45,7 +46,7 @@ class GlobalAlignment(WithoutTiles, OfDivergence):
     sigma: Any = None
     name: ClassVar[str] = "global alignment"
     is_definite: ClassVar[bool] = False
-    is_mended: ClassVar[bool] = True
+    is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
@@ -61,7 +62,7 @@ class GlobalAlignment(WithoutTiles, OfDivergence):
     def pairs(self, X, Z, workers: int = 1):
         """−2 log g (n, b)."""
         if self.sigma is None:
-            raise ValueError("sigma is chosen from the rows of a fit; give a number to call the kernel yourself.")
+            raise ValueError("sigma=None is chosen during fit; set sigma to a number to call the kernel directly.")
         X, Z, compute = self.read(X), self.read(Z), partial(self._distances, workers=workers)
         X, Z = X.within(Z), Z.within(X)
         if X.memory is not Z.memory:
@@ -75,14 +76,14 @@ class GlobalAlignment(WithoutTiles, OfDivergence):
         if not np.isfinite(distances).all():
             i, j = np.argwhere(~np.isfinite(distances))[0]
             raise ValueError(
-                f"kernel: global alignments of sequences of {len(X[int(i)])} and {len(Z[int(j)])} frames are beyond "
-                f"the range of float64 with sigma={self.sigma:.3g}; take every second frame, say, or a larger sigma."
+                f"kernel: the global alignment of sequences of {len(X[int(i)])} and {len(Z[int(j)])} frames exceeds "
+                f"the range of float64 with sigma={self.sigma:.3g}; subsample the frames or increase sigma."
             )
         return distances
 
 
 def _bandwidth(X: Sequences) -> float:
-    """The median distance of frames times the root of the median length, by some of the sequences."""
+    """The median distance between frames times the square root of the median length, from a sample of sequences."""
     some = X[np.argsort(X.row_keys(), kind="stable")[:BANDWIDTH_ROWS]]
     frames = some.frames[:: max(1, len(some.frames) // 1000)]
     square = np.square(frames[:, None] - frames[None]).sum(axis=2)
@@ -93,4 +94,4 @@ def _tslearn():
     try:
         return import_module("tslearn.metrics")
     except ImportError as error:
-        raise ImportError("GlobalAlignment is computed by tslearn: pip install 'kproba[alignment]'") from error
+        raise ImportError("GlobalAlignment requires tslearn: pip install 'kproba[alignment]'") from error

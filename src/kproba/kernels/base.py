@@ -1,4 +1,4 @@
-"""What a kernel is: a frozen value that turns rows X (n, d) and centres Z (b, d) into features (n, b)."""
+"""The kernel interface: an immutable object that maps rows X (n, d) and centres Z (b, d) to features (n, b)."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from scipy import sparse
 
 from ..threads import fill_tiles
 
-#: Widths beyond these have squares or inverse squares that are no numbers.
+#: Beyond these widths, σ² or 1/σ² overflows.
 NARROWEST, WIDEST = 1e-153, 1e153
 
 
 class Kernel:
-    """Base of all kernels. A subclass says how to evaluate a tile; threads and blocks come from here.
+    """Base class of all kernels. A subclass evaluates one tile; this class takes care of threads and blocks.
 
-    The two steps of :meth:`against` (a distance or a product, free of the width) and :meth:`of_pairs` (an
-    elementwise function of it) are kept apart so that a search over widths computes the first one once.
+    Evaluation has two steps: :meth:`against` computes a distance or product that does not depend on the width, and
+    :meth:`of_pairs` applies an elementwise function to it, so the first step can be shared between widths.
     """
 
-    #: the name by which estimators find the kernel
+    #: the name shown in search results and messages
     name: ClassVar[str]
-    #: whether the kernel has a width that can be chosen from the data
+    #: whether the kernel has a width to choose from the data
     has_width: ClassVar[bool] = False
-    #: whether every kernel matrix is sure to be positive semi-definite; one that is not is checked where it penalises
+    #: whether every kernel matrix is positive semi-definite; if False, matrices used as a penalty are checked
     is_definite: ClassVar[bool] = True
-    #: whether one that is not is made so; otherwise it is refused
-    is_mended: ClassVar[bool] = False
-    #: whether columns may be scaled before
+    #: whether an indefinite matrix is projected to PSD; otherwise it raises an error
+    is_projected: ClassVar[bool] = False
+    #: whether columns may be scaled beforehand
     takes_scaling: ClassVar[bool] = True
-    #: whether tensors of other libraries can be met with each other where they lie
+    #: whether the kernel can be computed on a device, from the tensors of another array library
     runs_on_devices: ClassVar[bool] = True
-    #: the width, None while it is to be chosen
+    #: the width, None if it is still to be chosen
     width: Any = None
 
     def read(self, X) -> Any:
-        """X as the rows that this kernel compares where they are no vectors; None for a table of numbers."""
+        """X as the items this kernel compares if they are not vectors; None for a numeric table."""
         return None
 
     def prepared(self, X, workers: int = 1, verbose: int = 0) -> Kernel:
-        """The kernel for a fit on rows X, with done what all evaluations share."""
+        """The kernel for a fit on rows X, with everything that all evaluations share already computed."""
         return self
 
     def against(self, Z) -> Callable[[Any, np.ndarray], Any]:
-        """A function ``(X, out)`` that writes the width-free statistic of rows X and centres Z into ``out``."""
+        """A function ``(X, out)`` that writes the width-independent statistic of rows X and centres Z into ``out``."""
         raise NotImplementedError
 
     def of_pairs(self, pairs: np.ndarray) -> np.ndarray:
@@ -54,7 +54,7 @@ class Kernel:
         raise NotImplementedError
 
     def pairs_on_device(self, device, X, Z):
-        """The same statistic of tensors that lie on a device, as a tensor there."""
+        """The same statistic for tensors on a device, as a tensor on that device."""
         raise NotImplementedError
 
     def on_device(self, device, X, Z):
@@ -62,19 +62,19 @@ class Kernel:
         return self.of_pairs(self.pairs_on_device(device, X, Z))
 
     def gram_on_device(self, device, Z):
-        """The kernel matrix of the centres, of which the lower triangle counts."""
+        """The kernel matrix of the centres; only its lower triangle is used."""
         return self.on_device(device, Z, Z)
 
     def width_unit(self, pairs: np.ndarray) -> float:
-        """The median heuristic: the width that fits a sample of pairs."""
+        """The median heuristic: a width that suits a sample of pairs."""
         raise NotImplementedError(f"The {self.name} kernel has no width.")
 
     def with_width(self, width: float) -> Self:
-        """The same kernel with another width; kernels without one are returned as they are."""
+        """A copy with another width; kernels without a width are returned unchanged."""
         return replace(self, width=float(width)) if self.has_width else self  # type: ignore[type-var]
 
     def evaluator(self, Z) -> Callable[[Any], np.ndarray]:
-        """A function of rows X that returns their features, with everything that Z alone needs done before."""
+        """A function that maps rows X to features, with everything that depends only on Z precomputed."""
         write_pairs = self._pairs_with(Z)
 
         def evaluate(X):
@@ -85,19 +85,19 @@ class Kernel:
         return evaluate
 
     def _pairs_with(self, Z) -> Callable:
-        """What writes the statistic; a model may have no centre at all, and then there is nothing to write."""
+        """The function that writes the statistic; it does nothing for a model without centres."""
         return self.against(Z) if n_rows(Z) else lambda X, out: None
 
     def __call__(self, X, Z, workers: int = 1) -> np.ndarray:
-        """Features k(x, z) of every row of ``X`` and every centre of ``Z``."""
+        """Features k(x, z) for every row of ``X`` and every centre of ``Z``."""
         return self._in_tiles(X, Z, workers, self.of_pairs)
 
     def pairs(self, X, Z, workers: int = 1) -> np.ndarray:
-        """The width-free statistic alone."""
+        """The width-independent statistic alone."""
         return self._in_tiles(X, Z, workers, lambda tile: tile)
 
     def gram(self, Z, workers: int = 1) -> np.ndarray:
-        """The kernel matrix of the centres with themselves, exactly symmetric."""
+        """The kernel matrix of the centres, exactly symmetric."""
         return symmetrised(self(Z, Z, workers))
 
     def _in_tiles(self, X, Z, workers, finish):
@@ -114,8 +114,8 @@ class Kernel:
         return features
 
 
-class WithoutTiles:
-    """A kernel that meets all rows with all centres at once, in its ``pairs``."""
+class Untiled:
+    """Mixin for kernels that evaluate all rows against all centres at once, in ``pairs``."""
 
     def evaluator(self: Any, Z):
         return lambda X: self(X, Z)
@@ -125,16 +125,16 @@ class WithoutTiles:
 
 
 def check_width(width) -> None:
-    """Refuse a width that is not a positive number; None stands for one that is still to be chosen."""
+    """Raise an error unless the width is a positive number or None (chosen later)."""
     if width is not None and not (isinstance(width, float | int | np.number) and NARROWEST <= width <= WIDEST):
         raise ValueError(
             f"width={width!r} of a kernel must be a positive number between {NARROWEST:g} and {WIDEST:g}, or None to "
-            "have it chosen."
+            "choose it from the data."
         )
 
 
 def n_rows(X) -> int:
-    """Rows of a dense or sparse matrix, or items of a sequence."""
+    """The number of rows of a dense or sparse matrix, or of items in a collection."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
@@ -146,13 +146,13 @@ def symmetrised(matrix: np.ndarray) -> np.ndarray:
 
 
 def dot(X, Z) -> np.ndarray:
-    """X Zᵀ as a dense array, whichever of the two is sparse."""
+    """X Zᵀ as a dense array, even if X or Z is sparse."""
     product = X @ Z.T
     return product.toarray() if sparse.issparse(product) else np.asarray(product)
 
 
 def same_format(X, Z):
-    """Both dense, or both CSR when one of them is sparse."""
+    """X and Z unchanged if both are dense or both sparse, otherwise both as CSR."""
     if sparse.issparse(X) == sparse.issparse(Z):
         return X, Z
     return sparse.csr_array(X), sparse.csr_array(Z)

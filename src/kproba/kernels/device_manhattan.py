@@ -1,6 +1,6 @@
-"""‖x − z‖₁ on a GPU by one kernel of Triton, which comes with PyTorch for CUDA.
+"""‖x − z‖₁ on a GPU in a single Triton kernel; Triton comes with PyTorch for CUDA.
 
-By PyTorch alone every column of the data would be a pass over all distances: tens of times slower (benchmarks/gpu.py).
+In plain PyTorch every column of the data takes a pass over all distances: tens of times slower (benchmarks/gpu.py).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import torch
 import triton
 import triton.language as tl
 
-#: Distances that one program computes: so many rows by so many centres.
+#: Tile size of one program: rows × centres.
 ROWS, CENTERS = 64, 128
 
 
 @triton.jit
 def _fill(X, Z, out, n, b, d, ROWS: tl.constexpr, CENTERS: tl.constexpr):
-    """One tile of the distances (n, b); a column of the data is a row of X (d, n) and Z (d, b), and is read at once."""
+    """One tile of the distances (n, b). X (d, n) and Z (d, b) are transposed, so each data column is contiguous."""
     i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     j = tl.program_id(1) * CENTERS + tl.arange(0, CENTERS)
     total = tl.zeros((ROWS, CENTERS), dtype=out.dtype.element_ty)
@@ -28,7 +28,7 @@ def _fill(X, Z, out, n, b, d, ROWS: tl.constexpr, CENTERS: tl.constexpr):
 
 
 def manhattan(X, Z):
-    """The distances (n, b) of rows X (n, d) and centres Z (b, d), tensors on the same GPU."""
+    """Distances (n, b) between rows X (n, d) and centres Z (b, d), tensors on the same GPU."""
     (n, d), b = X.shape, Z.shape[0]
     out = torch.empty((n, b), dtype=X.dtype, device=X.device)
     grid = (triton.cdiv(n, ROWS), triton.cdiv(b, CENTERS))

@@ -1,4 +1,4 @@
-"""Kernels of an inner product: linear and polynomial."""
+"""Inner-product kernels: linear and polynomial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def products(Z):
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """x·z. It has no width.
+    """x·z. This kernel has no width.
 
     >>> import numpy as np
     >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
@@ -73,6 +73,6 @@ class Polynomial(Kernel):
         return pairs
 
     def width_unit(self, pairs):
-        """The square root of a typical ``|x·z|``, so that products are of the order of one."""
+        """The square root of the median ``|x·z|``, so that scaled products are of order one."""
         positive = np.abs(pairs[pairs != 0])
         return float(np.sqrt(np.median(positive))) if positive.size else 1.0

@@ -1,4 +1,4 @@
-"""Kernels that come from outside: a matrix computed beforehand, or a function of the user."""
+"""User-supplied kernels: a precomputed matrix or a function."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .base import Kernel, n_rows, symmetrised
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Precomputed(Kernel):
-    """``X`` is the kernel matrix itself: one column for every training row. Centres are column numbers.
+    """``X`` is the kernel matrix itself, with one column per training row. Centres are column indices.
 
-    ``training`` is the square matrix of the training rows, held while a model is being fitted.
+    ``training`` is the square matrix of the training rows; it is available only during fit.
     """
 
     training: np.ndarray | None = None
@@ -33,15 +33,15 @@ class Precomputed(Kernel):
 
     def gram(self, Z, workers: int = 1):
         if self.training is None:
-            raise ValueError("The matrix of the training rows is known during fit alone.")
+            raise ValueError("The kernel matrix of the training rows is only available during fit.")
         return symmetrised(np.array(self.training[np.ix_(Z, Z)], dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class FromCallable(Kernel):
-    """A user's function ``k(X, Z) -> (n, b)``, checked for its shape and for finite values.
+    """A user function ``k(X, Z) -> (n, b)``; the shape and finiteness of its output are checked.
 
-    Where rows are no table of numbers, X and Z are lists of whatever the user gave.
+    If the data is not a numeric table, X and Z are lists of the objects you passed.
 
     >>> import numpy as np
     >>> FromCallable(lambda X, Z: X @ Z.T)(np.ones((2, 3)), np.ones((1, 3)))
@@ -67,7 +67,7 @@ class FromCallable(Kernel):
         if values.shape != expected:
             raise ValueError(
                 f"kernel: the callable returned shape {values.shape} for {expected[0]} rows and {expected[1]} "
-                f"centres; it must return shape {expected}: it is called with all rows and all centres, not with pairs."
+                f"centres; it must return shape {expected}, because it receives all rows and all centres at once."
             )
         if values.dtype.kind not in "fiub":
             raise TypeError(f"kernel: the callable returned {values.dtype} values; it must return real numbers.")

@@ -1,7 +1,7 @@
-"""A small Gaussian hidden Markov model for every sequence, and the likelihoods of many sequences under many models.
+"""Gaussian hidden Markov models, one per sequence, and the likelihoods of many sequences under many models.
 
-The models are fitted by hmmlearn. Their likelihoods are computed here: the forward recursion of all sequences under all
-models goes frame by frame, so that a step is one matrix product and some elementwise operations.
+hmmlearn fits the models. The likelihoods are computed here: the forward recursion runs frame by frame for all sequences
+and models at once, so a step is one matrix product and a few elementwise operations.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..progress import Progress
 from ..threads import fill_tiles, row_slices
 
 COVARIANCES = ("diag", "spherical", "full", "tied")
-#: The share of its probability that a state keeps for itself at the start of the fit.
+#: Initial probability of staying in a state.
 STICKY = 0.8
-#: What is added to the counts of first states and of transitions: none is impossible because it was not seen.
+#: Added to the counts of initial states and transitions, so that unseen ones keep a positive probability.
 PSEUDO_COUNT = 0.1
-MOST_ITERATIONS, ENOUGH = 20, 1e-2
-#: Sequences that a process fits at a time; fewer than two such parts are not worth a process.
-PART = 64
-#: What the scaled probabilities of a step may fall to; below, sums are made anew from logarithms.
+MAX_ITERATIONS, TOLERANCE = 20, 1e-2
+#: Sequences per job; fewer than two jobs are not worth a process.
+SEQUENCES_PER_JOB = 64
+#: If the scaled probabilities of a step fall below this, the recursion is repeated in logarithms.
 UNDERFLOW = 1e-200
 
 
 @dataclass(frozen=True)
 class Spec:
-    """How a sequence is modelled. The prior holds variances: it counts as ``prior_frames`` of ``prior_variance``."""
+    """Model settings. The prior on variances is worth ``prior_frames`` frames of ``prior_variance``."""
 
     n_states: int
     covariance_type: str
@@ -44,10 +44,10 @@ class Spec:
 
 @dataclass(frozen=True)
 class Models:
-    """m models of S states over d coefficients.
+    """m models with S states and d coefficients.
 
-    ``start`` (m, S), ``transition`` (m, S, S), ``mean`` (m, S, d), and the covariances: their diagonals (m, S, d), or
-    whole (m, S, d, d).
+    ``start`` (m, S), ``transition`` (m, S, S), ``mean`` (m, S, d), and the covariances: diagonals (m, S, d) or full
+    matrices (m, S, d, d).
     """
 
     start: np.ndarray
@@ -71,9 +71,9 @@ class Models:
 
 
 def fit_models(X: Sequences, spec: Spec, workers: int = 1, verbose: int = 0) -> tuple[Models, np.ndarray]:
-    """One model for every sequence, on several processes where there are many, and log p(x|λ_x) by the frame (n,)."""
+    """One model per sequence, and log p(x|λ_x) per frame (n,). Many sequences are fitted in several processes."""
     _hmmlearn()
-    parts = row_slices(len(X), 1, PART)
+    parts = row_slices(len(X), 1, SEQUENCES_PER_JOB)
     jobs = (joblib.delayed(_fit_part)(list(X[part]), spec) for part in parts)
     parallel = joblib.Parallel(n_jobs=min(workers, len(parts)), return_as="generator")
     models, own, degenerate = [], [], 0
@@ -85,9 +85,9 @@ def fit_models(X: Sequences, spec: Spec, workers: int = 1, verbose: int = 0) -> 
             progress.step()
     if degenerate:
         warnings.warn(
-            f"kernel: the hidden Markov models of {degenerate} of {len(X)} sequences could not be fitted; a single "
-            f"Gaussian stands for each. Fewer states than n_states={spec.n_states}, or a larger prior_variance than "
-            f"{spec.prior_variance:g} may help.",
+            f"kernel: the hidden Markov models of {degenerate} of {len(X)} sequences could not be fitted and were "
+            f"replaced by a single Gaussian. Try fewer states than n_states={spec.n_states} or a larger "
+            f"prior_variance than {spec.prior_variance:g}.",
             DegenerateModelWarning,
             stacklevel=2,
         )
@@ -95,9 +95,9 @@ def fit_models(X: Sequences, spec: Spec, workers: int = 1, verbose: int = 0) -> 
 
 
 def _fit_part(sequences: list[np.ndarray], spec: Spec) -> tuple[Models, list[float], int]:
-    """The models of some sequences, their likelihoods, and how many of them a single Gaussian had to stand for."""
+    """The models of some sequences, their likelihoods, and how many were replaced by a single Gaussian."""
     logger = logging.getLogger("hmmlearn.base")
-    before, logger.disabled = logger.disabled, True  # with a prior the likelihood alone may fall, which it reports
+    before, logger.disabled = logger.disabled, True  # with a prior the likelihood may decrease, which hmmlearn logs
     try:
         fits = [_fitted(frames, spec) for frames in sequences]
     finally:
@@ -107,9 +107,9 @@ def _fit_part(sequences: list[np.ndarray], spec: Spec) -> tuple[Models, list[flo
 
 
 def _fitted(frames: np.ndarray, spec: Spec) -> tuple[Models, float] | None:
-    """The model of one sequence and its likelihood by the frame; None where it did not become one."""
+    """The model of one sequence and its log-likelihood per frame; None if the fit failed."""
     middle = frames.mean(axis=0)
-    frames = frames - middle  # sums of squares cancel when the data lie far from zero
+    frames = frames - middle  # sums of squares cancel when the data is far from zero
     start = _one_gaussian(frames, spec)
     weight = spec.prior_frames + (frames.shape[1] if start.covariance.ndim == 4 else 1)
     model = _hmmlearn().GaussianHMM(
@@ -119,8 +119,8 @@ def _fitted(frames: np.ndarray, spec: Spec) -> tuple[Models, float] | None:
         covars_weight=weight,
         startprob_prior=1.0 + PSEUDO_COUNT,
         transmat_prior=1.0 + PSEUDO_COUNT,
-        n_iter=MOST_ITERATIONS,
-        tol=ENOUGH * len(frames),
+        n_iter=MAX_ITERATIONS,
+        tol=TOLERANCE * len(frames),
         init_params="",
     )
     model.startprob_, model.transmat_ = start.start[0], start.transition[0]
@@ -143,9 +143,9 @@ def _fallback(frames: np.ndarray, spec: Spec) -> tuple[Models, float]:
 
 
 def _models_of(model) -> Models:
-    """A fitted model of hmmlearn as arrays."""
+    """A fitted hmmlearn model as arrays."""
     covariance = model.covars_
-    covariance = covariance[:: len(covariance) // model.n_components]  # fitted spherical ones come once a coefficient
+    covariance = covariance[:: len(covariance) // model.n_components]  # drops hmmlearn's copies of spherical ones
     if model.covariance_type in ("diag", "spherical"):
         covariance = np.diagonal(covariance, axis1=1, axis2=2)
     return Models(*(part[None] for part in (model.startprob_, model.transmat_, model.means_, covariance)))
@@ -160,7 +160,7 @@ def _is_sound(models: Models) -> bool:
 
 
 def _one_gaussian(frames: np.ndarray, spec: Spec) -> Models:
-    """All states alike: mean and covariance of the whole sequence, with the prior."""
+    """A model whose states all have the mean and covariance of the whole sequence, including the prior."""
     T, d = frames.shape
     s, away = spec.n_states, frames - frames.mean(axis=0)
     stay = STICKY if s > 1 else 1.0
@@ -177,13 +177,13 @@ def _one_gaussian(frames: np.ndarray, spec: Spec) -> Models:
 
 
 def _prior_sum(d: int, spec: Spec):
-    """What the prior adds to the sums of squares."""
+    """The prior's contribution to the sums of squares."""
     total = spec.prior_frames * spec.prior_variance
     return total if spec.covariance_type in ("diag", "spherical") else total * np.eye(d)
 
 
 def _as_hmmlearn(covariance: np.ndarray, covariance_type: str) -> np.ndarray:
-    """Covariances (S, …) in the shape that hmmlearn has for the type."""
+    """Covariances (S, …) in hmmlearn's shape for the type."""
     return {"spherical": lambda c: c[:, 0], "tied": lambda c: c[0]}.get(covariance_type, lambda c: c)(covariance)
 
 
@@ -191,38 +191,38 @@ def _hmmlearn():
     try:
         return import_module("hmmlearn.hmm")
     except ImportError as error:
-        raise ImportError("HiddenMarkovKernel fits its models by hmmlearn: pip install 'kproba[sequences]'") from error
+        raise ImportError("HiddenMarkovKernel requires hmmlearn: pip install 'kproba[sequences]'") from error
 
 
 def log_likelihoods(X: Sequences, models: Models, workers: int = 1) -> np.ndarray:
     """log p(x | model) of every sequence under every model (n, m)."""
     out = np.empty((len(X), len(models)))
     recursion = Forward(models)
-    order = np.argsort(-X.lengths, kind="stable")  # sequences of a tile are of about the same length
+    order = np.argsort(-X.lengths, kind="stable")  # so that the sequences of a tile have similar lengths
 
     def fill(tile):
         out[order[tile]] = recursion(X[order[tile]])
 
-    # the tables of a step, four of them at a time, stay in the cache
+    # a step uses about four such arrays, which should stay in the cache
     fill_tiles(fill, len(X), 4 * 8 * len(models) * models.start.shape[1], workers)
     return out
 
 
 class Forward:
-    """The forward recursion under m models: α_t(j) = b_j(x_t) Σ_i α_{t−1}(i) a_ij, scaled to sum to one at every step.
+    """The forward recursion under m models, α_t(j) = b_j(x_t) Σ_i α_{t−1}(i) a_ij, rescaled to sum to one at each step.
 
-    The logarithms of the densities are linear in ψ(x) = (1, x, x²), or (1, x, xxᵀ) for whole covariances; with the
-    coefficients of all states of all models side by side one product gives them all.
+    Log-densities are linear in ψ(x) = (1, x, x²), or (1, x, xxᵀ) for full covariances, so one product with the
+    coefficients of all states and models gives them all.
     """
 
     def __init__(self, models: Models):
         self.m, self.s, d = models.mean.shape
-        self.origin = models.mean.mean(axis=(0, 1))  # keeps squares from cancelling when the data lie far from zero
+        self.origin = models.mean.mean(axis=(0, 1))  # keeps squares from cancelling when the data is far from zero
         self.whole = models.covariance.ndim == 4
         self.pairs = np.triu_indices(d)
         with np.errstate(divide="ignore"):
             self.start, self.log_start = models.start.T, np.log(models.start.T)
-            # (S, S, m): numbers of one transition of all models lie side by side
+            # (S, S, m): the values of one transition are contiguous over models
             self.transition = np.ascontiguousarray(models.transition.transpose(1, 2, 0))
             self.log_transition = np.log(self.transition)
         coefficients = self._of_whole(models) if self.whole else self._of_diagonals(models)
@@ -238,7 +238,7 @@ class Forward:
         pull = np.einsum("msij,msj->msi", precision, mean)
         constant = np.einsum("msi,msi->ms", mean, pull) + np.linalg.slogdet(2.0 * np.pi * models.covariance)[1]
         i, j = self.pairs
-        square = np.where(i == j, -0.5, -1.0) * precision[:, :, i, j]  # both halves of the matrix
+        square = np.where(i == j, -0.5, -1.0) * precision[:, :, i, j]  # both triangles of the matrix
         return np.concatenate([-0.5 * constant[:, :, None], pull, square], axis=2)
 
     def _features(self, frames: np.ndarray) -> np.ndarray:
@@ -247,7 +247,7 @@ class Forward:
         return np.hstack([np.ones((len(x), 1)), x, square])
 
     def __call__(self, X: Sequences) -> np.ndarray:
-        """log p(x | model) of sequences whose lengths do not grow (n, m)."""
+        """log p(x | model) (n, m) for sequences sorted by decreasing length."""
         lengths, features = X.lengths, self._features(X.frames)
         starts = np.cumsum(lengths) - lengths
         total = np.zeros((len(X), self.m))
@@ -276,7 +276,7 @@ class Forward:
         return moved
 
     def _by_logarithms(self, features: np.ndarray, model: int) -> float:
-        """The recursion of one sequence under one model, where scaled numbers are too small."""
+        """The recursion of one sequence under one model in logarithms, for scaled probabilities that underflow."""
         density = (features @ self.coefficients).reshape(-1, self.s, self.m)[:, :, model]
         alpha = self.log_start[:, model] + density[0]
         for row in density[1:]:

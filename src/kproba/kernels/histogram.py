@@ -1,4 +1,4 @@
-"""Kernels of histograms: χ² and intersection."""
+"""Histogram kernels: χ² and intersection."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 from scipy import sparse
 
 from .base import Kernel, check_width
-from .radial import OfDivergence, manhattan
+from .radial import DivergenceKernel, manhattan
 
 
 def _dense(X) -> np.ndarray:
-    """X as scikit-learn's compiled kernels take it: dense, in C order, and writable."""
+    """X as scikit-learn's compiled kernels need it: dense, C-contiguous and writable."""
     return X.toarray() if sparse.issparse(X) else np.require(X, requirements=["C", "W"])
 
 
 def check_histograms(X, name: str) -> None:
-    """Refuse rows that count less than nothing."""
+    """Raise an error if X has negative values."""
     least = X.min() if X.shape[0] and X.shape[1] else 0.0
     if least < 0:
         raise ValueError(
-            f"X has negative values (smallest: {least:g}); the {name} kernel compares histograms, whose bins are at "
-            "least 0."
+            f"X has negative values (smallest: {least:g}); the {name} kernel compares histograms, whose bins must "
+            "be at least 0."
         )
 
 
 @dataclass(frozen=True)
-class ChiSquared(OfDivergence):
+class ChiSquared(DivergenceKernel):
     """exp(−D/2σ²) with D = Σ_j (x_j − z_j)²/(x_j + z_j), for histograms.
 
     >>> import numpy as np
@@ -45,7 +45,7 @@ class ChiSquared(OfDivergence):
         check_width(self.width)
 
     def against(self, Z):
-        from sklearn.metrics.pairwise import additive_chi2_kernel  # slow to import, seldom needed
+        from sklearn.metrics.pairwise import additive_chi2_kernel  # slow to import, rarely needed
 
         check_histograms(Z, self.name)
         Z = _dense(Z)
@@ -59,7 +59,7 @@ class ChiSquared(OfDivergence):
 
 @dataclass(frozen=True)
 class Intersection(Kernel):
-    """Σ_j min(x_j, z_j): what two histograms have in common. It has no width.
+    """Σ_j min(x_j, z_j), the overlap of two histograms. This kernel has no width.
 
     >>> import numpy as np
     >>> Intersection()(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5], [1.0, 0.0]]))

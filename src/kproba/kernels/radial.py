@@ -1,4 +1,4 @@
-"""Kernels of a distance: Gaussian, Laplacian and the Matérn family."""
+"""Radial kernels: Gaussian, Laplacian and the Matérn family."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from ..arrays import in_place, not_below_zero
+from ..arrays import clip_negative, in_place
 from .base import Kernel, check_width, dot, same_format, symmetrised
-from .two_valued import manhattan_by_product, signed_pulls
+from .two_valued import manhattan_by_product, signed_sums
 
-#: Rows that tell whether the terms of squared distances cancel, and the share of a distance that may be lost.
+#: Rows sampled to check whether the terms of squared distances cancel, and the relative error that is acceptable.
 CANCEL_ROWS, CANCEL_SHARE = 50, 1e-6
-#: exp(−r) is zero from here on, while polynomials of r are still numbers.
+#: exp(−r) underflows to zero beyond this r, while polynomials of r are still finite.
 VANISHED = 1e4
 
 
 def squared_distances(Z):
-    """‖x − z‖² as one matrix product: [−2x, ‖x‖², 1]·[z, 1, ‖z‖²], after moving the origin into the data.
+    """‖x − z‖² as one matrix product, [−2x, ‖x‖², 1]·[z, 1, ‖z‖²], with the origin shifted into the data.
 
-    The shift keeps the three terms from cancelling when the data lie far from zero. Where rows lie so far apart that
-    the terms cancel all the same, differences are taken one by one.
+    The shift keeps the three terms from cancelling when the data is far from zero. If rows are so far apart that the
+    terms cancel anyway, differences are computed directly.
     """
     if sparse.issparse(Z):
         return _sparse_squared_distances(Z)
@@ -47,13 +47,13 @@ def squared_distances(Z):
 
 
 def _terms_cancel(Z: np.ndarray, origin: np.ndarray) -> bool:
-    """Whether rounding errors of the product are more than a small share of the distances between near rows."""
+    """Whether the rounding error of the product is more than a small share of the distance between nearby rows."""
     some = Z[:: max(1, len(Z) // CANCEL_ROWS)].astype(np.float64)
     between = cdist(some, some, "sqeuclidean")
     apart = between[between > 0]
     if not apart.size:
         return False
-    # one row far away moves the origin, whether it is among those looked at or not
+    # a single distant row moves the origin, whether it is in the sample or not
     largest = np.square(some - origin).sum(axis=1).max()
     return np.finfo(Z.dtype).eps * largest > CANCEL_SHARE * float(np.quantile(apart, 0.1))
 
@@ -77,19 +77,19 @@ def _sparse_squared_distances(Z):
 
 
 def squared_distances_on_device(device, X, Z):
-    """The same of tensors, by the same product."""
+    """The same product for tensors."""
     xp, origin = device.xp, device.xp.mean(Z, axis=0)
     X, Z = X - origin, Z - origin
     xx, zz = (xp.sum(part * part, axis=1)[:, None] for part in (X, Z))
     left = xp.concat([-2.0 * X, xx, xp.ones_like(xx)], axis=1)
     right = xp.concat([Z, xp.ones_like(zz), zz], axis=1)
-    return not_below_zero(device.product(left, right.mT))
+    return clip_negative(device.product(left, right.mT))
 
 
 def manhattan_on_device(device, X, Z):
-    """‖x − z‖₁ of tensors: by one kernel on a GPU, elsewhere column after column, for all at once would not fit."""
+    """‖x − z‖₁ for tensors: one kernel on a GPU, elsewhere column by column, as all columns at once would not fit."""
     if device.has_triton:
-        from .device_manhattan import manhattan  # here, because Triton is there with CUDA alone
+        from .device_manhattan import manhattan  # imported here because Triton requires CUDA
 
         return manhattan(X, Z)
     total = device.xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
@@ -106,7 +106,7 @@ def manhattan(Z):
         if by_product is not None and not sparse.issparse(X):
             by_product(X, out)
         elif sparse.issparse(X) or sparse.issparse(Z):
-            from sklearn.metrics.pairwise import manhattan_distances  # slow to import, seldom needed
+            from sklearn.metrics.pairwise import manhattan_distances  # slow to import, rarely needed
 
             out[:] = manhattan_distances(*same_format(X, Z))
         else:
@@ -117,7 +117,7 @@ def manhattan(Z):
 
 @dataclass(frozen=True)
 class Radial(Kernel):
-    """A kernel of ‖x − z‖/width."""
+    """A kernel that is a function of ‖x − z‖/width."""
 
     width: Any = None
     has_width: ClassVar[bool] = True
@@ -145,11 +145,11 @@ class Radial(Kernel):
         return float(np.sqrt(positive_median(pairs)))
 
     def slope(self, pairs: np.ndarray) -> np.ndarray:
-        """m with ∂k(x, z)/∂x = −m·(x − z)."""
+        """m such that ∂k(x, z)/∂x = −m·(x − z)."""
         raise NotImplementedError
 
     def sensitivity(self, X, Z, coef) -> np.ndarray:
-        """Mean over rows of Σ_y (∂f_y/∂x_j)² for every column j of the model f = Φ·coef."""
+        """Mean over rows of Σ_y (∂f_y/∂x_j)² for every column j, where f = Φ·coef."""
         slopes = self.slope(self.pairs(X, Z))
         pull = slopes @ coef
         squares = np.zeros(X.shape[1])
@@ -202,7 +202,7 @@ class Laplacian(Radial):
 
     def sensitivity(self, X, Z, coef):
         features = self.of_pairs(self.pairs(X, Z)) / self.width
-        return np.array([np.sum(np.square(pull)) for pull in signed_pulls(X, Z, features, coef)]) / len(X)
+        return np.array([np.sum(np.square(pull)) for pull in signed_sums(X, Z, features, coef)]) / len(X)
 
 
 @dataclass(frozen=True)
@@ -242,15 +242,15 @@ class Matern(Radial):
     def slope(self, pairs):
         r = self._scaled(pairs)
         if self.nu == 0.5:
-            # at a centre the derivative does not exist; rounding must not stand in for it
+            # the derivative does not exist at a centre; rounding errors must not replace it
             return np.exp(-r) / self.width**2 * np.divide(1.0, r, out=np.zeros_like(r), where=r > 1e-6)
         if self.nu == 1.5:
             return np.exp(-r) * (3.0 / self.width**2)
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
 
 
-class OfDivergence(Kernel):
-    """exp(−D/2σ²) of pairs D ≥ 0, which need not be squared distances."""
+class DivergenceKernel(Kernel):
+    """exp(−D/2σ²) with a divergence D ≥ 0 that need not be a squared distance."""
 
     has_width: ClassVar[bool] = True
 
@@ -262,15 +262,15 @@ class OfDivergence(Kernel):
 
 
 def _exp_of_product(pairs, factor: float):
-    """exp(factor·pairs) in place; where the product overflows, the exponential is zero."""
+    """exp(factor·pairs) in place; the result is zero if the product overflows."""
     if isinstance(pairs, np.ndarray):
-        factor = max(factor, float(np.finfo(pairs.dtype).min))  # infinity times a distance of zero is no number
+        factor = max(factor, float(np.finfo(pairs.dtype).min))  # infinity times a distance of zero is NaN
     with np.errstate(over="ignore"):
         pairs *= factor
     return in_place("exp", pairs)
 
 
 def positive_median(pairs: np.ndarray) -> float:
-    """Median of the pairs, leaving out rows met with themselves or with their copies: zero up to rounding."""
+    """Median of the pairs, ignoring pairs of equal rows, which are zero up to rounding."""
     positive = pairs[pairs > 1e-12 * pairs.max(initial=0.0)]
     return float(np.median(positive)) if positive.size else 1.0

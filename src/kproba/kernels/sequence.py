@@ -1,4 +1,4 @@
-"""The hidden Markov kernel: sequences are compared by how well each is explained by the other's model."""
+"""The hidden Markov kernel: compares sequences by how well each one's model explains the other."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.items import Sequences, Table
-from .base import WithoutTiles, check_width
+from .base import Untiled, check_width
 from .hidden_markov import COVARIANCES, Models, Spec, fit_models, log_likelihoods
-from .radial import OfDivergence
+from .radial import DivergenceKernel
 
 
 @dataclass(frozen=True)
-class HiddenMarkovKernel(WithoutTiles, OfDivergence):
-    """exp(−D(x, z)/2σ²) of two sequences, each modelled by a small Gaussian hidden Markov model.
+class HiddenMarkovKernel(Untiled, DivergenceKernel):
+    """exp(−D(x, z)/2σ²) for two sequences, each modelled by a small Gaussian hidden Markov model.
 
-    With λ_x the model of x and T_x the frames of x,
-    D(x, z) = ½(log p(x|λ_x) − log p(x|λ_z))/T_x + ½(log p(z|λ_z) − log p(z|λ_x))/T_z: what a frame loses, in nats, when
-    it is explained by the other's model. Rows are sequences: a list of (frames × coefficients) arrays, or
-    :class:`kproba.Sequences`. Models are fitted by hmmlearn (``kproba[sequences]``), once a sequence.
+    With λ_x the model of x and T_x its number of frames,
+    D(x, z) = ½(log p(x|λ_x) − log p(x|λ_z))/T_x + ½(log p(z|λ_z) − log p(z|λ_x))/T_z: the log-likelihood lost per
+    frame, in nats, under the other sequence's model. Rows are sequences: a list of (frames × coefficients) arrays, or
+    :class:`kproba.Sequences`. Each sequence's model is fitted once, by hmmlearn (``kproba[sequences]``).
 
-    Its matrices need not be positive semi-definite. Where one is not, its negative eigenvalues are set to zero, for
-    new sequences too; the estimator's ``negative_share_`` says how much of the spectrum that was, and from one percent
-    on a warning.
+    Its matrices may be indefinite. If so, they are projected to PSD by setting negative eigenvalues to zero, for new
+    sequences too. The estimator's ``negative_share_`` is the share of the spectrum removed; above one percent there is
+    a warning.
 
     Parameters
     ----------
     n_states : int, default=3
-        States of a model; no sequence may have fewer frames.
+        Number of states of each model; every sequence needs at least as many frames.
     covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
         As in hmmlearn; "tied" is one covariance for all states.
     width : float, optional
-        The σ above; None has it chosen.
+        The σ above; chosen from the data if None.
     prior_variance, prior_frames : float, default=1.0 and 32.0
-        What every state has seen beforehand: so many frames of this variance. Coefficients are scaled to unit variance
-        over all frames unless ``scaling=None``. Models of few frames are better for a strong prior.
+        Prior of every state, worth ``prior_frames`` frames of variance ``prior_variance``. Coefficients are scaled to
+        unit variance over all frames unless ``scaling=None``. Short sequences benefit from a strong prior.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
     prior_frames: float = 32.0
     name: ClassVar[str] = "hidden Markov"
     is_definite: ClassVar[bool] = False
-    is_mended: ClassVar[bool] = True
+    is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
@@ -81,8 +81,8 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
         if lengths.min() < least:
             number = int(np.argmin(lengths))
             raise ValueError(
-                f"X: sequence {number} has {lengths[number]} frame(s), and a model of n_states={self.n_states} needs "
-                f"{least} at least; use fewer states, or leave short sequences out."
+                f"X: sequence {number} has {lengths[number]} frame(s), but a model with n_states={self.n_states} needs "
+                f"at least {least}; use fewer states or remove short sequences."
             )
         return sequences
 
@@ -92,7 +92,7 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
         return self
 
     def pairs(self, X, Z, workers: int = 1):
-        """D (n, b), from what the sequences remember where they are of one collection."""
+        """D (n, b), cached if all sequences belong to the same collection."""
         X, Z = self.read(X), self.read(Z)
         X, Z = X.within(Z), Z.within(X)
         of_x, of_z = self._comparisons(X), self._comparisons(Z)
@@ -101,8 +101,8 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
         if of_x is of_z:
             loss, back = of_x.losses(X, Z, workers), of_x.losses(Z, X, workers)
         else:
-            loss = of_x.own_of(X) - _a_frame(X, of_z.models(Z), workers)
-            back = of_z.own_of(Z) - _a_frame(Z, of_x.models(X), workers)
+            loss = of_x.own_of(X) - _mean_log_likelihood(X, of_z.models(Z), workers)
+            back = of_z.own_of(Z) - _mean_log_likelihood(Z, of_x.models(X), workers)
         return np.maximum(0.5 * (loss + back.T), 0.0)
 
     def _comparisons(self, X: Sequences) -> Comparisons:
@@ -110,9 +110,9 @@ class HiddenMarkovKernel(WithoutTiles, OfDivergence):
 
 
 class Comparisons:
-    """What is known of a collection of sequences: their models, and how well each explains the others.
+    """Cache for a collection of sequences: their models, and how well each model explains the other sequences.
 
-    ``own`` (n,) is log p(x|λ_x)/T_x, and NaN where there is no model yet; ``table`` has log p(x|λ_z)/T_x.
+    ``own`` (n,) is log p(x|λ_x)/T_x, NaN for sequences without a model yet; ``table`` holds log p(x|λ_z)/T_x.
     """
 
     def __init__(self, n: int, spec: Spec):
@@ -127,7 +127,7 @@ class Comparisons:
         return self.own[X.places, None]
 
     def fit(self, X: Sequences, workers: int, verbose: int = 0) -> None:
-        """Make sure that these sequences have models."""
+        """Fit the models of those sequences that do not have one yet."""
         with X.memory.lock:
             missing = np.unique(X.places[np.isnan(self.own[X.places])])
             if not len(missing):
@@ -140,16 +140,16 @@ class Comparisons:
             self.own[missing] = own
 
     def losses(self, X: Sequences, Z: Sequences, workers: int) -> np.ndarray:
-        """What a frame of each x loses by the model of each z of the same collection (n, b)."""
-        return self.own_of(X) - self.table.block(X, Z, lambda X, Z: _a_frame(X, self.models(Z), workers))
+        """The loss per frame of each x under the model of each z of the same collection (n, b)."""
+        return self.own_of(X) - self.table.block(X, Z, lambda X, Z: _mean_log_likelihood(X, self.models(Z), workers))
 
     def taken(self, places: np.ndarray) -> Comparisons:
-        """The same for a collection of some of the sequences."""
+        """The cache for a subset of the collection."""
         some = Comparisons(len(places), self.spec)
         some.own, some._models = self.own[places], None if self._models is None else self._models.taken(places)
         return some
 
 
-def _a_frame(X: Sequences, models: Models, workers: int) -> np.ndarray:
+def _mean_log_likelihood(X: Sequences, models: Models, workers: int) -> np.ndarray:
     """log p(x|model)/T (n, m)."""
     return log_likelihoods(X, models, workers) / X.lengths[:, None]

@@ -1,4 +1,4 @@
-"""Strings and sets by what they have in common: the spectrum kernel."""
+"""The spectrum kernel: compares strings and sets by what they have in common."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from ..data.items import Items, as_items
-from .base import Kernel, WithoutTiles, dot
+from .base import Kernel, Untiled, dot
 from .radial import positive_median
 
 
 class Bags(NamedTuple):
-    """How often every item has every token: a matrix (n, tokens), the squares of its rows, the names of its columns."""
+    """Token counts: a matrix (n, tokens), the squared norms of its rows, and the hashes of its columns."""
 
     counts: sparse.csr_array
     square: np.ndarray
@@ -43,7 +43,7 @@ class Bags(NamedTuple):
         return Bags(self.counts[places], self.square[places], self.codes)
 
     def products(self, other: Bags) -> np.ndarray:
-        """x·z (n, b), by the tokens that both collections have."""
+        """x·z (n, b), summed over the tokens that both collections have."""
         if self.codes is other.codes:
             return dot(self.counts, other.counts)
         _, mine, theirs = np.intersect1d(self.codes, other.codes, assume_unique=True, return_indices=True)
@@ -51,23 +51,22 @@ class Bags(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spectrum(WithoutTiles, Kernel):
-    """exp(−(1 − s(x, z))/σ²), where s is how much two strings or two sets have in common.
+class Spectrum(Untiled, Kernel):
+    """exp(−(1 − s(x, z))/σ²), where s is the similarity of two strings or two sets.
 
-    A string is the bag of its substrings of some ``length``, a set the bag of its members, and s is the cosine of two
-    bags, which is the spectrum kernel, or their Tanimoto coefficient x·z/(x·x + z·z − x·z), which for sets is
-    Jaccard's: shared over all. Lists and tuples of words are read as strings of words.
+    A string is treated as the bag of its substrings of the given ``length``, a set as the bag of its members. s is the
+    cosine similarity of two bags (the spectrum kernel) or their Tanimoto coefficient x·z/(x·x + z·z − x·z), which for
+    sets is the Jaccard index. Lists and tuples of words are treated as strings of words.
 
     Parameters
     ----------
     length : int or pair of ints, default=3
-        Characters, or words, of a substring; a pair is from the one to the other.
+        Number of characters, or words, in a substring; a pair gives the smallest and the largest length.
     width : float, optional
-        The σ above; None has it chosen. With ``float("inf")`` the kernel is s itself.
+        The σ above; chosen from the data if None. With ``float("inf")`` the kernel is s itself.
     similarity : {"cosine", "tanimoto"}, default="cosine"
     positions : bool, default=False
-        Whether substrings are the same only at the same place: for strings that are aligned, such as DNA around a
-        junction.
+        Whether substrings only match at the same position, for aligned strings such as DNA around a splice junction.
 
     Examples
     --------
@@ -88,11 +87,11 @@ class Spectrum(WithoutTiles, Kernel):
 
     def __post_init__(self):
         if self.width is not None and not (isinstance(self.width, float | int | np.number) and self.width > 0):
-            raise ValueError(f"width={self.width!r} of a kernel must be a positive number, or None to have it chosen.")
+            raise ValueError(f"width={self.width!r} of a kernel must be a positive number, or None to choose it.")
         low, high = self._lengths
         if not all(isinstance(each, Integral) for each in (low, high)) or not 1 <= low <= high:
             raise ValueError(
-                f"length={self.length!r} must be a whole number of at least 1, or a pair of them in order."
+                f"length={self.length!r} must be a whole number of at least 1, or an increasing pair of them."
             )
         if self.similarity not in ("cosine", "tanimoto"):
             raise ValueError(f"similarity={self.similarity!r} is not known; use 'cosine' or 'tanimoto'.")
@@ -112,7 +111,7 @@ class Spectrum(WithoutTiles, Kernel):
         return items
 
     def pairs(self, X, Z, workers: int = 1):
-        """2 − 2s (n, b): the squared distance of two bags."""
+        """2 − 2s (n, b), the squared distance between two normalised bags."""
         x, z = (self._bags(self.read(part)) for part in (X, Z))
         product = x.products(z)
         xx, zz = x.square[:, None], z.square[None, :]
@@ -136,12 +135,12 @@ class Spectrum(WithoutTiles, Kernel):
     def _bag(self, item) -> Counter:
         if isinstance(item, Set):
             return Counter(item) or Counter([None])
-        low, high = (min(length, len(item)) for length in self._lengths)  # a short string is one substring
+        low, high = (min(length, len(item)) for length in self._lengths)  # a short string is a single substring
         starts = [(i, i + n) for n in range(low, high + 1) for i in range(len(item) - n + 1)]
         parts = (item[i:j] if isinstance(item, str) else tuple(item[i:j]) for i, j in starts)
         return Counter(zip(starts, parts)) if self.positions else Counter(parts)
 
 
 def _code(token) -> int:
-    """64 bits that name a token in every collection."""
+    """A 64-bit hash of a token, the same in every collection."""
     return int.from_bytes(hashlib.blake2b(repr(token).encode(), digest_size=8).digest(), "little")

@@ -1,4 +1,4 @@
-"""Manhattan distances to points whose columns have two values, as most do that hold categories or words."""
+"""Manhattan distances to points whose columns have two values, such as indicators of categories or words."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-#: From so many such columns on, a matrix product is faster than to go through them.
-MANY = 16
-#: Where fewer of the values than this share are high, the product is a sparse one.
-FEW = 0.1
+#: With at least this many such columns, a matrix product is faster than a loop over columns.
+MIN_COLUMNS = 16
+#: If fewer values than this share are high, the product is sparse.
+SPARSE_SHARE = 0.1
 
 
 def manhattan_by_product(Z: np.ndarray):
-    """A function that writes ‖x − z‖₁ to all rows of Z, or None where too few of its columns have two values.
+    """A function that writes ‖x − z‖₁ for all rows z of Z, or None if too few columns have two values.
 
-    In a column where z is low or high, |x − z| = |x − low| + t·(|x − high| − |x − low|) with t = 1 where z is high:
-    for all such columns one product with the matrix of t, whatever x is.
+    If z is either low or high in a column, |x − z| = |x − low| + t·(|x − high| − |x − low|) with t = 1 where z is high.
+    One product with the matrix of t covers all such columns, for any x.
     """
-    if Z.shape[1] < MANY or not len(Z):
+    if Z.shape[1] < MIN_COLUMNS or not len(Z):
         return None
     low, high = Z.min(axis=0), Z.max(axis=0)
     is_high = np.equal(Z, high)
     two = (is_high | np.equal(Z, low)).all(axis=0)
-    if np.count_nonzero(two) < MANY:
+    if np.count_nonzero(two) < MIN_COLUMNS:
         return None
     low, high, marks = low[two].astype(np.float64), high[two].astype(np.float64), is_high[:, two].astype(np.float64)
     others = np.ascontiguousarray(Z[:, ~two])
-    if marks.mean() < FEW:
+    if marks.mean() < SPARSE_SHARE:
         marks = sparse.csr_array(marks)
 
     def write(X, out):
@@ -37,7 +37,7 @@ def manhattan_by_product(Z: np.ndarray):
         below = np.abs(part - low)
         total = marks @ (np.abs(part - high) - below).T
         total += below.sum(axis=1)
-        np.maximum(total, 0.0, out=total)  # rounding may leave less than nothing
+        np.maximum(total, 0.0, out=total)  # rounding may make it slightly negative
         out[:] = total.T
         if others.shape[1]:
             out += cdist(X[:, ~two], others, "cityblock")
@@ -45,11 +45,11 @@ def manhattan_by_product(Z: np.ndarray):
     return write
 
 
-def signed_pulls(X: np.ndarray, Z: np.ndarray, features: np.ndarray, coef: np.ndarray) -> Iterator[np.ndarray]:
-    """(features·sign(x_j − z_j))·coef (n, k) for every column j, up to the signs of its rows.
+def signed_sums(X: np.ndarray, Z: np.ndarray, features: np.ndarray, coef: np.ndarray) -> Iterator[np.ndarray]:
+    """(features·sign(x_j − z_j))·coef (n, k) for every column j, up to the sign of each row.
 
-    Where a column has two values, only points of the other value count: the fewer of the two sorts are summed, and
-    what they leave of all is the other sum.
+    In a two-valued column only points with the other value contribute. The smaller of the two groups is summed; the
+    other sum is the total minus it.
     """
     whole = features @ coef
     for x, z in zip(X.T, Z.T):

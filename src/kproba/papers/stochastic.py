@@ -51,7 +51,7 @@ class StochasticLeastSquares:
             coef = self._solve(rest, ridge) if len(rest) else np.zeros((self.basis.n_centers, self.rows.n_targets))
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Nothing large is kept."""
 
     def on(self, device) -> StochasticLeastSquares:

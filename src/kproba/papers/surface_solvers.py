@@ -16,13 +16,13 @@ from .swarm import Swarm
 #: A simplex is given up when its best value has grown by less than the second number in so many steps a point.
 PATIENCE, NOTICEABLE = 5, 1e-5
 #: How often these solvers note where they are.
-NOTES = 100
+HISTORY_LENGTH = 100
 
 
 def by_swarm(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
     """2013 Algorithm 2."""
     swarm = Swarm(loss, np.random.RandomState(settings.seed))
-    n_iter, history, _ = _watched("swarm", swarm.step, lambda: swarm.leader_value, settings)
+    n_iter, history, _ = _run_steps("swarm", swarm.step, lambda: swarm.leader_value, settings)
     return swarm.leader, n_iter, history
 
 
@@ -33,7 +33,7 @@ def by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, 
     for _ in range(settings.restarts):
         simplex = Simplex(loss, random)
         patience = PATIENCE * len(simplex.points)
-        watched = _watched("nelder-mead", simplex.step, lambda: simplex.best_value, settings, patience)  # noqa: B023
+        watched = _run_steps("nelder-mead", simplex.step, lambda: simplex.best_value, settings, patience)  # noqa: B023
         steps, values, stopped = watched
         n_iter, history = n_iter + steps, history + values
         if best is None or simplex.best_value > best.best_value:
@@ -44,7 +44,7 @@ def by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, 
     return best.best.copy(), n_iter, list(np.maximum.accumulate(history))
 
 
-def _watched(
+def _run_steps(
     title: str, step: Callable[[], None], value: Callable[[], float], settings: Settings, patience: int | None = None
 ) -> tuple[int, list[float], bool]:
     """Take steps until there are enough or, with ``patience``, so many have brought next to nothing.
@@ -52,7 +52,7 @@ def _watched(
     An interruption from the keyboard ends it early, and what was found by then is kept; it is told by the last value.
     """
     history, last, done, stopped = [value()], value(), 0, False
-    every = max(1, settings.max_iter // NOTES)
+    every = max(1, settings.max_iter // HISTORY_LENGTH)
     try:
         while done < settings.max_iter:
             step()

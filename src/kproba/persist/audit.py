@@ -22,7 +22,7 @@ from ..basis.moments import Moments
 from ..data.items import Items, Memory, Sequences, Table
 from ..data.scaling import Scaling
 from ..data.sources import Chunk
-from ..data.summary import Look, _Sample
+from ..data.summary import Summary, _Sample
 from ..estimators import ImportVectorMachine, KernelLogisticRegression
 from ..estimators._base import KernelClassifier
 from ..estimators._partial import Partial
@@ -32,7 +32,7 @@ from ..features.pictures import PictureDescriptors
 from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Precomputed, as_kernels
 from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
-from ..kernels.mended import Mended
+from ..kernels.projected import ProjectedKernel
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
@@ -160,13 +160,13 @@ def _check_classifier(clf: KernelClassifier) -> None:
 def _check_reading(clf) -> None:
     """Rows are read by the kernel that was asked for, and met by the one that was fitted: of the same kind of rows."""
     asked, fitted = as_kernels(clf.kernel)[0], clf.basis_.kernel
-    fitted = fitted.kernel if isinstance(fitted, Mended) else fitted
+    fitted = fitted.kernel if isinstance(fitted, ProjectedKernel) else fitted
     same = type(asked) is type(fitted) if clf._on_items else type(asked).read is Kernel.read
     _need(same, clf, "its kernel is for other rows than those of its centres")
     _need(clf._is_precomputed == isinstance(fitted, Precomputed), clf, "its kernel is for other rows")
     if isinstance(fitted, HiddenMarkovKernel):
         _check_fitted_models(clf.basis_.centers, fitted)
-        if isinstance(clf.basis_.kernel, Mended):
+        if isinstance(clf.basis_.kernel, ProjectedKernel):
             _check_fitted_models(clf.basis_.kernel.landmarks, fitted)
 
 
@@ -254,14 +254,16 @@ def _check_width(kernel: Kernel) -> None:
     _need(chosen, kernel, "its width is not told, or is no width")
 
 
-def _check_mended(kernel: Mended) -> None:
+def _check_projected(kernel: ProjectedKernel) -> None:
     """Of sequences alone, to which such kernels belong; for tables it would take the square of the centres."""
-    _need(isinstance(kernel.kernel, Kernel) and kernel.kernel.is_mended, kernel, "it mends no kernel")
+    _need(isinstance(kernel.kernel, Kernel) and kernel.kernel.is_projected, kernel, "it mends no kernel")
     _check_width(kernel.kernel)
     _need(isinstance(kernel.landmarks, Sequences), kernel, "it has no landmarks")
     m = len(kernel.landmarks)
     fits = _is_numbers(kernel.values, 1, "f") and _is_numbers(kernel.vectors, 2, "f")
     _need(fits and kernel.values.shape == (m,) and kernel.vectors.shape == (m, m), kernel, f"it is not of {m} rows")
+    _need(np.abs(kernel.vectors).max() < 1.0 + 1e-6, kernel, "its vectors are longer than one")
+    _need(np.abs(kernel.values).max() < LARGEST, kernel, "its eigenvalues are too large")
 
 
 def _check_scaling(scaling: Scaling) -> None:
@@ -388,7 +390,7 @@ def _check_moments(moments: Moments) -> None:
     _need(moments.H.flags.f_contiguous, moments, "its sums lie in another order")
 
 
-def _check_look(look: Look) -> None:
+def _check_look(look: Summary) -> None:
     _need(isinstance(look.sample, _Sample | None) and isinstance(look.chunks, list), look, "its sample is odd")
     _need(_is_count(look.size, 1) and _is_count(look.n_rows), look, "its numbers of rows are odd")
     _need(all(isinstance(chunk, Chunk) for chunk in look.chunks), look, "it has odd rows")
@@ -404,7 +406,7 @@ def _check_sample(sample: _Sample) -> None:
 
 
 def _check_partial(partial: Partial) -> None:
-    _need(isinstance(partial.look, Look) and isinstance(partial.classes, np.ndarray), partial, "it has seen no rows")
+    _need(isinstance(partial.look, Summary) and isinstance(partial.classes, np.ndarray), partial, "it has seen no rows")
     _need(partial.last is None and isinstance(partial.moments, Moments | None), partial, "it has odd sums")
     if partial.statistic is not None and partial.moments is not None:
         basis = partial.statistic.basis
@@ -448,7 +450,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Models: _check_models,
     Comparisons: _check_comparisons,
     Items: _check_items,
-    Mended: _check_mended,
+    ProjectedKernel: _check_projected,
     Scaling: _check_scaling,
     CalibratedSoftmax: _check_calibrated,
     PerTag: _check_per_tag,
@@ -456,7 +458,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Basis: _check_basis,
     Moments: _check_moments,
     _Sample: _check_sample,
-    Look: _check_look,
+    Summary: _check_look,
     Partial: _check_partial,
     BagOfFeatures: _check_bag,
     PictureDescriptors: PictureDescriptors._check_options,
@@ -484,6 +486,10 @@ def _check_shapes(obj: Any) -> None:
         _need(name != "scale_" or (np.abs(array.astype(float)) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
+#: These turn text into numbers, so that no other step can come before them.
+_OF_TEXT = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
+
+
 def _check_pipeline(pipeline: Any) -> None:
     _need(
         pipeline.memory is None,
@@ -496,6 +502,7 @@ def _check_pipeline(pipeline: Any) -> None:
     for (_, before), (_, step) in pairwise(pipeline.steps):
         fits = not isinstance(step, BagOfFeatures) or isinstance(before, PictureDescriptors)
         _need(fits, pipeline, f"{type(before).__name__} makes no items for BagOfFeatures")
+        _need(type(step).__name__ not in _OF_TEXT, pipeline, f"{type(before).__name__} makes no text")
     check_pipeline(pipeline)
 
 
@@ -610,6 +617,8 @@ def _check_vocabulary(vectorizer: Any) -> None:
     _check_output_type(vectorizer)
     has_pattern = vectorizer.analyzer != "word" or isinstance(vectorizer.token_pattern, str)
     _need(has_pattern or vectorizer.tokenizer is not None, vectorizer, "token_pattern is no pattern")
+    given = getattr(vectorizer, "vocabulary", None)
+    _need(not isinstance(given, type), vectorizer, "vocabulary is a type")
     weighing = vars(vectorizer).get("_tfidf")
     _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")

@@ -20,37 +20,37 @@ from ..exceptions import ModelFileError
 from ..kernels import Kernel
 from ..search.widths import TimesMedian
 
-#: Classes of this package beside the public ones: the key by which files know them, which stays what it is wherever the
-#: class lies, and where that is. Each has been read: nothing in them calls what it was given, and none opens files. A
+#: Classes of this package beside the public ones: the key used in model files, which never changes, and the current
+#: module and name of the class. Each has been read: nothing in them calls what it was given, and none opens files. A
 #: user's function as a kernel (FromCallable) is not among them on purpose.
 _OWN = {
-    "kproba.basis.Basis": "kproba.basis.basis",
-    "kproba.basis.MomentsOf": "kproba.basis.basis",
-    "kproba.cli._kinds.ColumnKinds": "kproba.cli._kinds",
-    "kproba.cli._models.TableModel": "kproba.cli._models",
-    "kproba.cli._training.SeenRows": "kproba.cli._training",
-    "kproba.cli._words.TextColumn": "kproba.cli._words",
-    "kproba.data.encoding.Encoding": "kproba.data.encoding",
-    "kproba.data.items.Items": "kproba.data.items",
-    "kproba.data.items.Memory": "kproba.data.items",
-    "kproba.data.items.Table": "kproba.data.items",
-    "kproba.data.look.Look": "kproba.data.summary",
-    "kproba.data.look._Sample": "kproba.data.summary",
-    "kproba.data.sources.Chunk": "kproba.data.sources",
-    "kproba.estimators._streamed.Partial": "kproba.estimators._partial",
-    "kproba.kernels.given.Precomputed": "kproba.kernels.given",
-    "kproba.kernels.hidden_markov.Models": "kproba.kernels.hidden_markov",
-    "kproba.kernels.hidden_markov.Spec": "kproba.kernels.hidden_markov",
-    "kproba.kernels.mended.Mended": "kproba.kernels.mended",
-    "kproba.kernels.sequence.Comparisons": "kproba.kernels.sequence",
-    "kproba.kernels.text.Bags": "kproba.kernels.text",
+    "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
+    "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
+    "kproba.cli._kinds.ColumnKinds": ("kproba.cli._kinds", "ColumnKinds"),
+    "kproba.cli._models.TableModel": ("kproba.cli._models", "TableModel"),
+    "kproba.cli._training.SeenRows": ("kproba.cli._training", "SeenRows"),
+    "kproba.cli._words.TextColumn": ("kproba.cli._words", "TextColumn"),
+    "kproba.data.encoding.Encoding": ("kproba.data.encoding", "Encoding"),
+    "kproba.data.items.Items": ("kproba.data.items", "Items"),
+    "kproba.data.items.Memory": ("kproba.data.items", "Memory"),
+    "kproba.data.items.Table": ("kproba.data.items", "Table"),
+    "kproba.data.look.Look": ("kproba.data.summary", "Summary"),
+    "kproba.data.look._Sample": ("kproba.data.summary", "_Sample"),
+    "kproba.data.sources.Chunk": ("kproba.data.sources", "Chunk"),
+    "kproba.estimators._streamed.Partial": ("kproba.estimators._partial", "Partial"),
+    "kproba.kernels.given.Precomputed": ("kproba.kernels.given", "Precomputed"),
+    "kproba.kernels.hidden_markov.Models": ("kproba.kernels.hidden_markov", "Models"),
+    "kproba.kernels.hidden_markov.Spec": ("kproba.kernels.hidden_markov", "Spec"),
+    "kproba.kernels.mended.Mended": ("kproba.kernels.projected", "ProjectedKernel"),
+    "kproba.kernels.sequence.Comparisons": ("kproba.kernels.sequence", "Comparisons"),
+    "kproba.kernels.text.Bags": ("kproba.kernels.text", "Bags"),
     **{
-        f"kproba.links.{name}": "kproba.links"
+        f"kproba.links.{name}": ("kproba.links", name)
         for name in ("CalibratedSoftmax", "CalibratedTags", "Clip", "PerTag", "Ratio", "Sigmoid", "Softmax")
     },
-    "kproba.moments.Moments": "kproba.basis.moments",
-    "kproba.scaling.Scaling": "kproba.data.scaling",
-    "kproba.surface_loss.Certificate": "kproba.solvers.surface_loss",
+    "kproba.moments.Moments": ("kproba.basis.moments", "Moments"),
+    "kproba.scaling.Scaling": ("kproba.data.scaling", "Scaling"),
+    "kproba.surface_loss.Certificate": ("kproba.solvers.surface_loss", "Certificate"),
 }
 #: Preprocessing that was read for what a hostile state could do to it; audit.py has the checks that some of it needs.
 _PREPROCESSING = {
@@ -145,8 +145,7 @@ def _listed_classes() -> dict[str, tuple[str, str]]:
     public = (name for name in own.__all__ if isinstance(getattr(own, name), type))
     kinds = (BaseEstimator, Kernel, Items, TimesMedian)
     tags = {f"kproba.{name}": ("kproba", name) for name in public if issubclass(getattr(own, name), kinds)}
-    own_parts = {key: (module, key.rpartition(".")[2]) for key, module in _OWN.items()}
-    return {**tags, **own_parts, **_flat(_PREPROCESSING)}
+    return {**tags, **_OWN, **_flat(_PREPROCESSING)}
 
 
 def _flat(listed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:

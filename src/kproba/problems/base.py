@@ -55,7 +55,7 @@ class Problem(Protocol):
     def rows_for_ridge(self) -> int | None:
         """Distinct rows on which the ridge is chosen, where all of them would take too long; None for all."""
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Let go of large matrices."""
 
     def on(self, device) -> Problem:

@@ -30,7 +30,7 @@ from ..solvers.eigen import EigenPath
 from ..solvers.iterative_dual import IterativeDual
 from ..solvers.packed_dual import PackedDual
 from .base import Solution
-from .own_centers import coefficients_without, own_centers, with_own_rows
+from .own_centers import coefficients_without, drop_held_out_centers, own_centers
 
 #: Features up to this size are kept from one ridge to the next; larger ones are computed again.
 KEEP_BYTES = 8 << 20
@@ -143,7 +143,7 @@ class LeastSquares:
     def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """The same where centres belong to classes: those of the rows that are held out go too."""
         rest = self.rows.without(inside)
-        without = replace(self, rows=rest, basis=with_own_rows(rest, self.basis))
+        without = replace(self, rows=rest, basis=drop_held_out_centers(rest, self.basis))
         for solution in without.path(ridges, loo=False):
             scores = without.basis.scores(self.rows.X[inside], solution.coef())
             yield solution._replace(held_out=scores)
@@ -158,9 +158,9 @@ class LeastSquares:
     def _device(self) -> Device | None:
         return self.basis.device if isinstance(self.basis, DeviceBasis) else None
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Let go of the matrices; they are computed again if they are asked for."""
-        for name in ("moments", "_gram", "_dual", "_kept_features", "_path_there"):
+        for name in ("moments", "_gram", "_dual", "_kept_features", "_device_path"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -226,13 +226,13 @@ class LeastSquares:
     @cached_property
     def _gram(self) -> Any:
         if isinstance(self.basis, DeviceBasis):
-            return self.basis.gram_there() if self.rkhs else None
+            return self.basis.gram_on_device() if self.rkhs else None
         return self.basis.gram() if self.rkhs else None
 
     def _paths(self, moments: Moments, eigen: bool) -> list:
         if self._device is not None:
             of_all = moments is self.moments
-            return [self._path_there if of_all else DevicePath(self._device, moments.H, self._gram)]
+            return [self._device_path if of_all else DevicePath(self._device, moments.H, self._gram)]
         paths: list[EigenPath | CholeskyPath] = []
         for centers, _ in self.systems:
             penalty = self._gram
@@ -245,7 +245,7 @@ class LeastSquares:
         return paths
 
     @cached_property
-    def _path_there(self) -> DevicePath:
+    def _device_path(self) -> DevicePath:
         """H and the penalty on the device: to send them again for every ridge would take longer than to solve."""
         assert self._device is not None
         return DevicePath(self._device, self.moments.H, self._gram)
@@ -257,7 +257,7 @@ class LeastSquares:
 
     def _solve(self, moments: Moments, factors) -> np.ndarray:
         """Coefficients of all systems, in the turned targets."""
-        h, coef = self._turn(moments.h), np.zeros_like(moments.h)
+        h, coef = self._rotate(moments.h), np.zeros_like(moments.h)
         for (centers, groups), of_groups in zip(self.systems, factors):
             rows = np.arange(len(h)) if centers is None else centers
             for group, factor in zip(groups, of_groups):
@@ -275,7 +275,7 @@ class LeastSquares:
             coefs = [self._solve(self.moments, f) for f in factors]
             held_out: list[Any] = [None] * len(chunk)
             if judged is not None and self.basis.owner is not None:
-                held_out = self._owned_loo(judged, loo_rows, factors, coefs)
+                held_out = self._loo_with_own_centers(judged, loo_rows, factors, coefs)
             elif judged is not None:
                 held_out = self._sweep_loo(judged, paths, factors, coefs)
             for ridge, coef, scores in zip(chunk, coefs, held_out):
@@ -296,8 +296,8 @@ class LeastSquares:
         if isinstance(self.basis, DeviceBasis):
             return self._device_loo(self.basis, rows, factors, coefs)
         out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
-        for batch, phi in self._featured(rows):
-            targets = self._turn(batch.targets)
+        for batch, phi in self._batches_with_features(rows):
+            targets = self._rotate(batch.targets)
             projected = [path.project(system.of_centers(phi)) for path, system in zip(paths, self.systems)]
             for r, coef in enumerate(coefs):
                 leverage = self._leverage(projected, factors[r])
@@ -306,10 +306,10 @@ class LeastSquares:
                 if self.clip_parameters:
                     pull = rows.unit[batch.where, None] * (targets - loo)
                     loo = self._rounded_scores(phi, self._without_rows(phi, coef, factors[r], pull))
-                out[r][batch.where] = self._turn_back(loo)
+                out[r][batch.where] = self._rotate_back(loo)
         return out
 
-    def _featured(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
+    def _batches_with_features(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
         """Batches with their features; those of a single batch of all rows are kept for the next ridge."""
         if rows is not self.rows or len(rows) * self.basis.n_centers * 8 > KEEP_BYTES:
             # leverages need a copy of the features, in float64, beside two matrices and a factor
@@ -328,13 +328,13 @@ class LeastSquares:
                 leverage[:, group.columns] = factor.leverage(phi)[:, None]
         return leverage
 
-    def _owned_loo(self, rows: Rows, loo_rows, factors, coefs) -> list[np.ndarray]:
+    def _loo_with_own_centers(self, rows: Rows, loo_rows, factors, coefs) -> list[np.ndarray]:
         """Leave-one-out where centres belong to classes: rows take their own centres with them."""
         own = self._own_centers if loo_rows is None else self._own_centers[loo_rows]
         out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
         for scores, coef, of_ridge in zip(out, coefs, factors):
             inverses = [[factor.inverse() for factor in of_groups] for of_groups in of_ridge]
-            for batch, phi in self._featured(rows):
+            for batch, phi in self._batches_with_features(rows):
                 there = batch.targets, rows.unit[batch.where], own[batch.where]
                 without = self._without_rows_and_centers(phi.astype(np.float64), coef, inverses, *there)
                 if self.clip_parameters:
@@ -392,7 +392,7 @@ class LeastSquares:
         sums, weight = np.zeros((b, rows.n_targets)), np.bincount(basis.row_center, rows.weight, b)
         np.add.at(sums, basis.row_center, rows.targets() * rows.weight[:, None])
         if not self.is_iterative and isinstance(basis, DeviceBasis):
-            return DeviceDual(basis.device, basis.gram_there(), weight, sums)
+            return DeviceDual(basis.device, basis.gram_on_device(), weight, sums)
         kernel = partial(basis.kernel, workers=basis.workers)
         if self.is_iterative:
             return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers, self.progress)
@@ -411,7 +411,7 @@ class LeastSquares:
 
         Those of a tag and of not-tag are rounded, as those of two classes are: their sum is a constant for each tag.
         """
-        coef = self._turn_back(coef)
+        coef = self._rotate_back(coef)
         if not self.clip_parameters:
             return coef
         if not self.rows.is_multilabel:
@@ -419,8 +419,8 @@ class LeastSquares:
         tags = np.maximum(coef[:, :-1], 0.0)
         return np.hstack([tags, tags + np.maximum(coef[:, -1:] - coef[:, :-1], 0.0)])
 
-    def _turn(self, targets: np.ndarray) -> np.ndarray:
+    def _rotate(self, targets: np.ndarray) -> np.ndarray:
         return targets if self.similarity is None else targets @ self.similarity.vectors
 
-    def _turn_back(self, turned: np.ndarray) -> np.ndarray:
+    def _rotate_back(self, turned: np.ndarray) -> np.ndarray:
         return turned if self.similarity is None else turned @ self.similarity.vectors.T

@@ -21,11 +21,11 @@ from .losses import Multinomial, Tags
 #: Operations that one step towards the refits may take; beyond, the closed form has to do.
 STEP_FLOPS = 2e9
 #: Steps towards the refits, and how many of the last ones the acceleration combines.
-MOST_STEPS, DEPTH = 8, 3
+MAX_STEPS, DEPTH = 8, 3
 #: Scores that move by less than this have arrived.
 ARRIVED = 1e-3
 #: For rows that have not: Newton steps, how often one is halved, and operations that they may take for all rows.
-NEWTON_STEPS, MOST_HALVINGS, NEWTON_FLOPS = 20, 10, 1e10
+NEWTON_STEPS, MAX_HALVINGS, NEWTON_FLOPS = 20, 10, 1e10
 
 
 def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_FLOPS) -> np.ndarray:
@@ -38,7 +38,7 @@ def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_F
     loss, scores = Multinomial(point.P.shape[1]), objective.loss.scores(point.U)
     k, n = loss.n_columns, len(scores)
     halves = [_half_features(objective, p) for p in _weights(objective, point).T]
-    at, several = Solved(loss, loss.columns(scores), point.P, objective.design.rows), len(halves) > 1
+    at, several = FullSolution(loss, loss.columns(scores), point.P, objective.design.rows), len(halves) > 1
     if 2.0 * (n * k) ** 2 * n <= step_flops:
         influence = _influence_of_classes(halves, point.P, at.weight) if several else _influence_of_one(halves[0])
         moved = at.refitted(influence)[rows]
@@ -59,7 +59,7 @@ def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> 
     """A tag is a two-class problem that knows nothing of the others."""
     loss, P, design = Tags(1), point.P[:, [tag]], objective.design
     half = _half_features(objective, loss.mean_curvature(P))
-    at = Solved(loss, point.U[:, [tag]], P, design.rows, design.rows.labels[:, [tag]])
+    at = FullSolution(loss, point.U[:, [tag]], P, design.rows, design.rows.labels[:, [tag]])
     n = len(P)
     if 2.0 * n**3 <= step_flops:
         moved = at.refitted(_influence_of_one(half))[rows]
@@ -68,7 +68,7 @@ def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> 
     return loss.scores(at.U[rows] + moved)[:, 0]
 
 
-class Solved:
+class FullSolution:
     """The solution with all rows: columns U (n, k), probabilities, residuals R and curvature W of every row."""
 
     def __init__(self, loss, U, P, rows, labels=None):
@@ -99,7 +99,7 @@ class Solved:
         moves = np.einsum("mjil,il->mji", influence, pull)  # Δ of all rows (n, k), for each that is left out
         first, M = moves[own, :, own], influence.reshape(n * k, n * k)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             image = -(M @ self._remainder(moves).reshape(n * k, n)).reshape(n, k, n)
             seen = [*seen, (image, image - moves)][-DEPTH - 1 :]
             change = np.abs(image - moves)[own, :, own].max(axis=1)
@@ -133,7 +133,7 @@ class Solved:
     def _shortened(self, M, row: int, moves, rest, step):
         """Where a step leads and what is left there, halved until less is left."""
         size = np.linalg.norm(rest)
-        for halving in range(MOST_HALVINGS):
+        for halving in range(MAX_HALVINGS):
             tried = moves - 0.5**halving * step
             left = tried + (M @ self._remainder(tried, [row]).ravel()).reshape(tried.shape)
             if np.linalg.norm(left) <= (1.0 - 0.25 * 0.5**halving) * size:

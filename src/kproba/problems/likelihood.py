@@ -30,7 +30,7 @@ from ..threads import row_slices
 from .base import Solution
 from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
-from .own_centers import with_own_rows
+from .own_centers import drop_held_out_centers
 
 SOLVERS = {"newton": newton, "lbfgs": lbfgs, "sgd": sgd}
 #: Features up to this size are kept; larger ones are computed by every sweep.
@@ -40,7 +40,7 @@ BLOCK_BYTES, SOLVE_BYTES = 2 << 20, 8 << 20
 #: From this many numbers on, features for the direction of a step are kept in float32.
 LOW_PRECISION = 1 << 20
 #: A preconditioner takes no more rows to the centre than this.
-ROWS_TO_THE_CENTER = 2
+ROWS_PER_CENTER = 2
 #: Operations that leave-one-out may take; beyond, folds stand in for it.
 LOO_FLOPS = 4e10
 #: So many of them.
@@ -53,7 +53,7 @@ class Point(NamedTuple):
     X: np.ndarray
     U: np.ndarray
     P: np.ndarray
-    pull: np.ndarray
+    penalty_gradient: np.ndarray
     value: float
 
 
@@ -141,11 +141,11 @@ class Preconditioner:
     def solve(self, G: np.ndarray) -> np.ndarray:
         return self._apply(lambda f, g: f.solve(g), G)
 
-    def half(self, Z: np.ndarray) -> np.ndarray:
+    def unwhiten(self, Z: np.ndarray) -> np.ndarray:
         """L⁻ᵀZ."""
         return self._apply(lambda f, z: linalg.solve_triangular(f.lower, z, lower=True, trans="T"), Z)
 
-    def half_transposed(self, G: np.ndarray) -> np.ndarray:
+    def whiten(self, G: np.ndarray) -> np.ndarray:
         """L⁻¹G."""
         return self._apply(lambda f, g: linalg.solve_triangular(f.lower, g, lower=True), G)
 
@@ -178,17 +178,17 @@ class Objective:
     def at(self, X: np.ndarray) -> Point:
         rows, U = self.design.rows, self.design.columns(X)
         loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
-        pull = self._pull(X)
+        pull = self._penalty_gradient(X)
         return Point(X, U, P, pull, loss + 0.5 * float(np.vdot(X, pull)))
 
     def gradient(self, point: Point) -> np.ndarray:
         rows = self.design.rows
         residual = self.loss.residual(point.P, rows.labels) * rows.weight[:, None]
-        return self._owned(self.design.adjoint(residual) + point.pull)
+        return self._owned(self.design.adjoint(residual) + point.penalty_gradient)
 
     def with_penalty(self, X: np.ndarray, loss: float, slope: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective and its gradient where the loss of the rows and its derivative by X are known."""
-        pull = self._pull(X)
+        pull = self._penalty_gradient(X)
         return loss + 0.5 * float(np.vdot(X, pull)), self._owned(slope + pull)
 
     def gradient_of_rows(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -196,25 +196,25 @@ class Objective:
         rows, phi, share = self.design.rows, self.design.some(index), len(index) / self.n_rows
         _, P = self.loss.evaluate(phi @ X, rows.labels[index], rows.weight[index])
         residual = self.loss.residual(P, rows.labels[index]) * rows.weight[index, None]
-        return self._owned(phi.T @ residual / share + self._pull(X))
+        return self._owned(phi.T @ residual / share + self._penalty_gradient(X))
 
     def hessian_product(self, point: Point, V: np.ndarray) -> np.ndarray:
         """The Hessian at the point applied to V, by one sweep."""
-        product, weight = self._pull(V), self.design.rows.weight[:, None]
+        product, weight = self._penalty_gradient(V), self.design.rows.weight[:, None]
         for where, phi in self.design.blocks():
-            product += phi.T @ (self.loss.bend(point.P[where], phi @ V) * weight[where])
+            product += phi.T @ (self.loss.curvature_product(point.P[where], phi @ V) * weight[where])
         return self._owned(product)
 
-    def turned_product(self, point: Point, factor: Preconditioner, V: np.ndarray) -> np.ndarray:
+    def whitened_product(self, point: Point, factor: Preconditioner, V: np.ndarray) -> np.ndarray:
         """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ: the direction of a step needs no more."""
         if factor.psi is None:
-            return factor.half_transposed(self.hessian_product(point, factor.half(V)))
+            return factor.whiten(self.hessian_product(point, factor.unwhiten(V)))
         product, low = V.copy(), V.astype(factor.psi.dtype)
         weight, taken = self.design.rows.weight[:, None], factor.weight[:, None]
         for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
             psi = factor.psi[where]
             U = psi @ low
-            bent = self.loss.bend(point.P[where], U) * weight[where] - taken[where] * U
+            bent = self.loss.curvature_product(point.P[where], U) * weight[where] - taken[where] * U
             product += psi.T @ bent.astype(psi.dtype, copy=False)
         return product
 
@@ -236,27 +236,27 @@ class Objective:
     @cached_property
     def _thinned(self) -> np.ndarray:
         """Factors of the rows' weights when every so-manyth row stands for all: some rows to the centre are enough."""
-        every = max(1, self.n_rows // (ROWS_TO_THE_CENTER * self.design.n_columns))
+        every = max(1, self.n_rows // (ROWS_PER_CENTER * self.design.n_columns))
         return np.where(np.arange(self.n_rows) % every == 0, float(every), 0.0)
 
     def ray(self, point: Point, direction: np.ndarray):
         """A function of t: the point X + tD with the slope and the bend of the objective there."""
-        rows, turned, pull = self.design.rows, self.design.columns(direction), self._pull(direction)
-        cross, square = float(np.vdot(direction, point.pull)), float(np.vdot(direction, pull))
-        base = 0.5 * float(np.vdot(point.X, point.pull))
+        rows, turned, pull = self.design.rows, self.design.columns(direction), self._penalty_gradient(direction)
+        cross, square = float(np.vdot(direction, point.penalty_gradient)), float(np.vdot(direction, pull))
+        base = 0.5 * float(np.vdot(point.X, point.penalty_gradient))
 
         def at(t: float):
             U = point.U + t * turned
             loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
             value = loss + base + t * cross + 0.5 * t * t * square
             slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), turned))
-            bend = float(rows.weight @ np.einsum("ij,ij->i", self.loss.bend(P, turned), turned))
-            moved = Point(point.X + t * direction, U, P, point.pull + t * pull, value)
+            bend = float(rows.weight @ np.einsum("ij,ij->i", self.loss.curvature_product(P, turned), turned))
+            moved = Point(point.X + t * direction, U, P, point.penalty_gradient + t * pull, value)
             return moved, slope + cross + t * square, bend + square
 
         return at
 
-    def _pull(self, X: np.ndarray) -> np.ndarray:
+    def _penalty_gradient(self, X: np.ndarray) -> np.ndarray:
         return self.rho * (self.gram @ X)
 
     def _owned(self, G: np.ndarray) -> np.ndarray:
@@ -316,7 +316,7 @@ class Likelihood:
         """Solutions without some rows, and the scores of these."""
         rest = replace(self, rows=self.rows.without(inside))
         if self.basis.owner is not None:  # the centres of the rows that are held out go with them
-            rest, start = replace(rest, basis=with_own_rows(rest.rows, self.basis)), None
+            rest, start = replace(rest, basis=drop_held_out_centers(rest.rows, self.basis)), None
         if not rest.basis.n_centers:
             yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
             return
@@ -333,7 +333,7 @@ class Likelihood:
         """Rows in memory stay here: only passes over more rows than a sample are worth a device."""
         return self
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Let go of the features and the kernel matrix."""
         for name in ("_design", "_gram"):
             self.__dict__.pop(name, None)

@@ -27,7 +27,7 @@ class Multinomial:
     contrast: bool = True
 
     @cached_property
-    def _turn(self) -> np.ndarray:
+    def _contrasts(self) -> np.ndarray:
         """C: the directions among the classes, orthonormal and orthogonal to the constant one."""
         if not self.contrast:
             return np.eye(self.c)
@@ -36,15 +36,15 @@ class Multinomial:
 
     @property
     def n_columns(self) -> int:
-        return self._turn.shape[1]
+        return self._contrasts.shape[1]
 
     def scores(self, U: np.ndarray) -> np.ndarray:
         """F (n, c) of columns U; also the coefficients of F from those of U."""
-        return U @ self._turn.T
+        return U @ self._contrasts.T
 
     def columns(self, F: np.ndarray) -> np.ndarray:
         """U (n, k) of scores F, whatever is common to all classes left out."""
-        return F @ self._turn
+        return F @ self._contrasts
 
     def evaluate(self, U, labels, weight) -> tuple[float, np.ndarray]:
         """The loss, and the probabilities P (n, c) that its derivatives are made of.
@@ -63,18 +63,18 @@ class Multinomial:
         """∂loss/∂U (n, k) of one unit of weight: (p − y)C."""
         R = P.copy()
         R[np.arange(len(R)), labels] -= 1.0
-        return R @ self._turn
+        return R @ self._contrasts
 
-    def bend(self, P, V) -> np.ndarray:
+    def curvature_product(self, P, V) -> np.ndarray:
         """∂²loss/∂U² applied to V (n, k), of one unit of weight: V Cᵀ(diag p − ppᵀ)C row by row."""
-        D = V @ self._turn.T
+        D = V @ self._contrasts.T
         D *= P
         D -= P * D.sum(axis=1, keepdims=True)
-        return D @ self._turn
+        return D @ self._contrasts
 
     def curvature(self, P) -> np.ndarray:
         """∂²loss/∂U² (n, k, k) of one unit of weight."""
-        T = self._turn
+        T = self._contrasts
         turned = P @ T
         if self.n_columns == 1:
             return np.maximum(P @ T**2 - turned**2, 0.0)[:, :, None]
@@ -120,7 +120,7 @@ class Tags:
         residual = self._root * (P - labels)
         return np.nan_to_num(residual, copy=False, nan=0.0)
 
-    def bend(self, P, V) -> np.ndarray:
+    def curvature_product(self, P, V) -> np.ndarray:
         return 2.0 * P * (1.0 - P) * V
 
     def curvature(self, P) -> np.ndarray:

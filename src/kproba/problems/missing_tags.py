@@ -17,7 +17,7 @@ from ..basis.basis import Basis
 from ..data.rows import Rows
 from .base import Problem, Solution
 from .least_squares import LeastSquares
-from .own_centers import own_centers, with_own_rows
+from .own_centers import drop_held_out_centers, own_centers
 
 #: Up to so many groups have their matrices kept.
 KEPT_GROUPS = 4
@@ -76,7 +76,7 @@ class TagsLeastSquares:
         """The same with the parts on a device."""
         return replace(self, device=device)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Let go of the parts and their matrices."""
         self.__dict__.pop("_kept", None)
 
@@ -121,7 +121,7 @@ class TagsLeastSquares:
         rest = self.rows.without(inside)
         basis = replace(self.basis, row_center=None)  # some centres are rows that are held out
         if basis.owner is not None:
-            basis = with_own_rows(rest, basis)
+            basis = drop_held_out_centers(rest, basis)
         without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
         for solution in without.path(ridges, loo=False):
             yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))

@@ -35,7 +35,7 @@ def own_centers(rows: Rows, basis: Basis) -> np.ndarray:
     return _compressed(np.column_stack(found) if found else np.empty((len(rows), 0), dtype=int))
 
 
-def with_own_rows(rows: Rows, basis: Basis) -> Basis:
+def drop_held_out_centers(rows: Rows, basis: Basis) -> Basis:
     """The basis without the centres whose rows are not among these: what the rows alone would have as centres."""
     of_rows, of_points = _numbers(rows, basis)
     assert basis.owner is not None

@@ -17,7 +17,7 @@ from ..data.encoding import Encoding
 from ..data.rows import Rows
 from ..data.sweep import Statistic
 from ..solvers.newton import Optimum
-from ..solvers.subsampled_newton import Place, subsampled_newton
+from ..solvers.subsampled_newton import Evaluation, subsampled_newton
 from .base import Solution
 from .likelihood import Likelihood, Objective, warn_not_converged
 from .losses import Multinomial, Tags
@@ -58,7 +58,7 @@ class SlopeOf(Statistic):
         return Slope(0.0, np.zeros_like(self.X))
 
     def add(self, total: Slope, chunk: Any) -> Slope:
-        basis, chunk = self.basis, chunk._replace(X=self.basis.sent(chunk.X))
+        basis, chunk = self.basis, chunk._replace(X=self.basis.to_device(chunk.X))
         for part in self.encoding.parts(chunk, 8 * basis.n_centers, basis.block_bytes):
             phi = basis(part.X)
             loss, P = self.loss.evaluate(basis.apply(phi, self.X[:-1]) + self.X[-1], part.codes, part.weight)
@@ -80,12 +80,12 @@ class StreamedObjective:
     share: float
     basis: Basis
     encoding: Encoding
-    everything: AllRows
+    all_rows: AllRows
 
-    def at(self, X: np.ndarray) -> Place:
+    def at(self, X: np.ndarray) -> Evaluation:
         """The objective and its gradient, by one pass."""
-        slope = self.everything.sum(SlopeOf(self.basis, self.encoding, self.sample.loss, X), "gradient")
-        return Place(X, *self.sample.with_penalty(X, self.share * slope.loss, self.share * slope.gradient))
+        slope = self.all_rows.sum(SlopeOf(self.basis, self.encoding, self.sample.loss, X), "gradient")
+        return Evaluation(X, *self.sample.with_penalty(X, self.share * slope.loss, self.share * slope.gradient))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class StreamedLikelihood:
     """
 
     sample: Likelihood
-    everything: AllRows
+    all_rows: AllRows
     encoding: Encoding
     device: Device | None = None
     has_cheap_loo = False
@@ -113,7 +113,7 @@ class StreamedLikelihood:
 
     @property
     def total_weight(self) -> float:
-        return self.everything.total_weight
+        return self.all_rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = False, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ, from the optimum of the sample at the same λ."""
@@ -126,16 +126,16 @@ class StreamedLikelihood:
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight
-        whole = StreamedObjective(few, share, placed(self.basis, self.device), self.encoding, self.everything)
+        whole = StreamedObjective(few, share, placed(self.basis, self.device), self.encoding, self.all_rows)
         return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions of the sample without some of its rows, with the scores of these."""
         return self.sample.hold_out(inside, ridges)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Let go of the features and the kernel matrix."""
-        self.sample.forget()
+        self.sample.clear_cache()
 
     def on(self, device: Device | None) -> StreamedLikelihood:
         """Passes over all rows on a device; the sample stays here."""

@@ -94,7 +94,7 @@ class Surface:
         for part in self._parts:
             found.append(part.problem.maximum)
             coef[:, part.columns] = found[-1].coef
-        return together(found, coef)
+        return combine(found, coef)
 
     @cached_property
     def _parts(self) -> list[Part]:
@@ -144,7 +144,7 @@ class Surface:
             return np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
         return maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Nothing here is large: r is a hundred or so."""
 
     def on(self, device) -> Surface:
@@ -181,10 +181,10 @@ def maximise(losses: list[SurfaceLoss], settings: Settings, of_tags: bool = Fals
     if not of_tags:
         return found[0]
     # PerTag wants tags, then the constant
-    return together(found, np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total]))
+    return combine(found, np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total]))
 
 
-def together(found: Sequence[Maximum], coef: np.ndarray) -> Maximum:
+def combine(found: Sequence[Maximum], coef: np.ndarray) -> Maximum:
     """Several maxima as one, with the coefficients of all."""
     each = [f.certificate for f in found]
     certificate = Certificate(

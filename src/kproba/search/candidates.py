@@ -24,8 +24,8 @@ class Candidate(NamedTuple):
         """
         return float(f"{self.loss:.6g}"), -(self.kernel.width or 0.0), -self.solution.ridge
 
-    def settled(self) -> Candidate:
+    def with_computed_coef(self) -> Candidate:
         """The same with its coefficients computed, so that the matrices behind them can go."""
         coef = self.solution.coef()
-        self.problem.forget()
+        self.problem.clear_cache()
         return self._replace(solution=self.solution._replace(coef=lambda: coef))

@@ -12,7 +12,7 @@ from ..data.sampling import sample_rows, subsample
 from ..data.scaling import Scaling
 from ..kernels import Kernel, Precomputed
 from .candidates import Candidate
-from .staged import Search, telling_tags
+from .staged import Search, most_informative_tags
 from .widths import TimesMedian, width_candidates
 
 #: A grid of widths that the user gives is searched on at most this many distinct rows.
@@ -48,7 +48,7 @@ def choose(
         return search.by_folds(subsample(rows, GRID_ROWS, search.seed), candidates, folds), scaling
     if width is widths or len(candidates) == 1:
         return search.grid(subsample(rows, grid_rows, search.seed), candidates)[0], scaling
-    return staged(telling_tags(rows), candidates)
+    return staged(most_informative_tags(rows), candidates)
 
 
 def ridge_candidates(

@@ -13,7 +13,7 @@ from ..problems.base import Problem, Solution
 
 
 @dataclass(frozen=True)
-class PosedAnew:
+class RefitWithoutFold:
     """Holds rows out by posing the problem of the other rows from scratch."""
 
     pose: Callable[[Rows, Kernel], Problem]
@@ -28,7 +28,7 @@ class PosedAnew:
             yield solution._replace(held_out=scores)
 
 
-def cross_validate(problem: Problem | PosedAnew, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
+def cross_validate(problem: Problem | RefitWithoutFold, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
     """Held-out scores (n, k) of every ridge, each fold by the solution without it; ``fold`` numbers every row's."""
     held_out: list[np.ndarray] = []
     for number in np.unique(fold):

@@ -21,7 +21,7 @@ from ..problems.base import Problem, Solution
 from ..progress import Progress
 from ..threads import map_independent
 from .candidates import Candidate
-from .folds import PosedAnew, cross_validate
+from .folds import RefitWithoutFold, cross_validate
 from .record import SearchRecord
 from .widths import median_width
 
@@ -101,7 +101,7 @@ class Search:
         self.record.add(stage, kernel, ridges[: len(losses)], losses, len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
         assert best is not None  # there is at least one ridge
-        return best.settled()
+        return best.with_computed_coef()
 
     def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
         """All kernels and widths on the same rows, best first."""
@@ -115,7 +115,7 @@ class Search:
         def evaluate(kernel):
             problem = self.pose(rows, kernel)
             # centres that belong to classes tell the labels of their rows, so they are chosen anew without the fold
-            parts = problem if problem.basis.owner is None else PosedAnew(self.pose, rows, kernel)
+            parts = problem if problem.basis.owner is None else RefitWithoutFold(self.pose, rows, kernel)
             losses = [self.judge(held_out, rows) for held_out in cross_validate(parts, fold, self.ridges)]
             self.record.add("folds", kernel, self.ridges, losses, len(rows))
             self.progress.step(f"folds: {kernel.name}")
@@ -142,7 +142,7 @@ class Search:
         best = found[0]
         if best.kernel.has_width:
             best = self._pick([best, *self.around(more, best, NEIGHBOURS, "refine")])
-        if relevance and scaling is not None and may_weigh(best.kernel, more):
+        if relevance and scaling is not None and supports_relevance(best.kernel, more):
             return self.weigh_columns(more, best, scaling)
         return best, scaling
 
@@ -218,12 +218,12 @@ class Search:
         return at
 
 
-def may_weigh(kernel: Kernel, rows: Rows) -> bool:
+def supports_relevance(kernel: Kernel, rows: Rows) -> bool:
     """Whether a model has derivatives by the columns of its rows."""
     return isinstance(kernel, Radial) and not rows.is_sparse
 
 
-def telling_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:
+def most_informative_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:
     """The rows with the tags whose share is nearest to one half; rare ones have little say in the mean loss."""
     if not rows.is_multilabel or rows.n_classes <= most:
         return rows

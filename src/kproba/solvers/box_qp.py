@@ -1,9 +1,9 @@
-"""The surface loss to its global maximum: a convex quadratic programme by a primal-dual interior-point method.
+"""The global maximum of the surface loss: a convex quadratic programme, solved by a primal-dual interior-point method.
 
-    minimise Σ_j ½ a_jᵀQ a_j − g_jᵀa_j   over   lower ≤ a ≤ upper,   Σ_j a_j = total where classes are coupled.
+    minimise Σ_j ½ a_jᵀQ a_j − g_jᵀa_j   over   lower ≤ a ≤ upper,   Σ_j a_j = total if classes are coupled.
 
-Each step is Mehrotra's predictor and corrector. Q is the same for every class, so a step factors one (m, m) matrix a
-class; the coupling adds one more, Σ_j (Q + D_j)⁻¹. The box takes the place that a ridge has in LSPC.
+Each step is Mehrotra's predictor and corrector. Q is the same for every class, so a step factors one (m, m) matrix per
+class, plus Σ_j (Q + D_j)⁻¹ for the coupling. The box plays the role of LSPC's ridge.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from scipy import linalg
 
 from .surface_loss import SurfaceLoss
 
-#: Interior points converge in 10 to 30 steps whatever the problem.
+#: Interior-point methods converge in 10 to 30 steps on any problem.
 MAX_STEPS = 60
-#: A point counts as optimal when the mean product of a distance to the box and its multiplier, and the slope, are
-#: these parts of the slope at the start.
-ENOUGH, FLAT = 1e-13, 1e-10
-#: A pivot of H, as a root and a share of the largest, below which rounding has a say in it: then the box decides.
+#: Tolerances for the mean product of a distance to the box and its multiplier, and for the gradient of the Lagrangian,
+#: relative to the initial gradient.
+GAP_TOL, GRADIENT_TOL = 1e-13, 1e-10
+#: If the smallest Cholesky pivot of H is below this share of the largest, rounding affects it and the box decides.
 RESOLVED = 1e-6
-#: A step goes this far of the way to the box.
-NEARLY = 0.995
+#: A step covers at most this share of the way to the box.
+STEP_FRACTION = 0.995
 
 
 def maximise(loss: SurfaceLoss) -> tuple[np.ndarray, bool, int]:
-    """The best coefficients A (m, q), whether the box plays no part in them, and the number of steps."""
+    """The best coefficients A (m, q), whether the box is inactive, and the number of steps."""
     inside = unconstrained(loss)
     if inside is not None:
         return inside, True, 1
@@ -38,7 +38,7 @@ def maximise(loss: SurfaceLoss) -> tuple[np.ndarray, bool, int]:
 
 
 def unconstrained(loss: SurfaceLoss) -> np.ndarray | None:
-    """A = H⁻¹h where that exists and lies inside the box. Its rows have the right sums by themselves: h1 = H·total."""
+    """A = H⁻¹h if it exists and lies inside the box. Its rows have the required sums because h1 = H·total."""
     lower, info = linalg.lapack.dpotrf(loss.H, lower=1)
     if info or np.diagonal(lower).min() < RESOLVED * np.diagonal(lower).max():
         return None
@@ -47,7 +47,7 @@ def unconstrained(loss: SurfaceLoss) -> np.ndarray | None:
 
 
 def _two_classes(loss: SurfaceLoss) -> tuple[np.ndarray, int]:
-    """a and total − a: one column, uncoupled, whose box is where both of them are in theirs."""
+    """a and total − a: one uncoupled column, with the box in which both satisfy theirs."""
     g = loss.h[:, :1] - loss.h[:, 1:] + (loss.H @ loss.total)[:, None]
     total = loss.total[:, None]
     lower, upper = np.maximum(-1.0, total - 1.0), np.minimum(1.0, total + 1.0)
@@ -61,14 +61,14 @@ def _many_classes(loss: SurfaceLoss) -> tuple[np.ndarray, int]:
 
 
 class _Point(NamedTuple):
-    """Coefficients strictly inside the box, their distances to its two sides, the multipliers of these, all positive,
-    and those of the coupling. Distances are kept beside a, because near the box a − lower would round to zero."""
+    """Coefficients strictly inside the box, their distances to its two sides with multipliers (all positive), and the
+    multipliers of the coupling. Distances are stored because near the box a − lower would round to zero."""
 
     a: np.ndarray
-    room: np.ndarray
-    head: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
+    lower_gap: np.ndarray
+    upper_gap: np.ndarray
+    lower_dual: np.ndarray
+    upper_dual: np.ndarray
     nu: np.ndarray
 
     def moved(self, length: float, step: _Point) -> _Point:
@@ -77,7 +77,7 @@ class _Point(NamedTuple):
 
 @dataclass
 class _Interior:
-    """A problem, and the way to its optimum."""
+    """An interior-point solver for one problem."""
 
     Q: np.ndarray
     g: np.ndarray
@@ -92,19 +92,19 @@ class _Interior:
         while n_iter < MAX_STEPS:
             mu, slope, steeper = _complementarity(point), self._slope(point), steep
             steep = float(np.abs(slope).max())
-            if mu < ENOUGH * size and (steep < FLAT * size or steep > 0.5 * steeper):
-                break  # the slope falls with every step until it is made of rounding errors
+            if mu < GAP_TOL * size and (steep < GRADIENT_TOL * size or steep > 0.5 * steeper):
+                break  # the gradient shrinks with every step until only rounding errors are left
             newton = self._newton(point, slope)
             predictor = newton(0.0, 0.0)
             ahead = _complementarity(point.moved(_length(point, predictor), predictor))
             target = mu * (ahead / mu) ** 3
-            step = newton(target - predictor.a * predictor.below, target + predictor.a * predictor.above)
-            point = point.moved(NEARLY * _length(point, step), step)
+            step = newton(target - predictor.a * predictor.lower_dual, target + predictor.a * predictor.upper_dual)
+            point = point.moved(STEP_FRACTION * _length(point, step), step)
             n_iter += 1
         return point.a, n_iter
 
     def _start(self) -> tuple[_Point, float]:
-        """The middle of the box, where the sums are right, and the size of the slope there."""
+        """The middle of the box, shifted to the required sums, and the size of the gradient there."""
         a = 0.5 * (self.lower + self.upper)
         if self.total is not None:
             a = a + (self.total / a.shape[1])[:, None]
@@ -114,23 +114,25 @@ class _Interior:
 
     def _slope(self, point: _Point) -> np.ndarray:
         """The gradient of the Lagrangian, zero at the optimum."""
-        return self.Q @ point.a - self.g - point.below + point.above + point.nu[:, None]
+        return self.Q @ point.a - self.g - point.lower_dual + point.upper_dual + point.nu[:, None]
 
     def _newton(self, point: _Point, slope: np.ndarray) -> Callable[..., _Point]:
-        """A function of the products that room and multipliers are to have, which gives the step towards them."""
-        solve = self._factor(point.below / point.room + point.above / point.head)
+        """A function from target products of gaps and multipliers to the Newton step towards them."""
+        solve = self._factor(point.lower_dual / point.lower_gap + point.upper_dual / point.upper_gap)
         short = 0.0 if self.total is None else self.total - point.a.sum(axis=1)
 
-        def step(at_room, at_head) -> _Point:
-            below, above = at_room / point.room - point.below, at_head / point.head - point.above
-            da, dnu = solve(below - above - slope, short)
-            below, above = below - point.below / point.room * da, above + point.above / point.head * da
-            return _Point(da, da, -da, below, above, dnu)
+        def step(lower_product, upper_product) -> _Point:
+            lower = lower_product / point.lower_gap - point.lower_dual
+            upper = upper_product / point.upper_gap - point.upper_dual
+            da, dnu = solve(lower - upper - slope, short)
+            lower = lower - point.lower_dual / point.lower_gap * da
+            upper = upper + point.upper_dual / point.upper_gap * da
+            return _Point(da, da, -da, lower, upper, dnu)
 
         return step
 
     def _factor(self, D: np.ndarray) -> Callable:
-        """Factors of Q + D_j, as a function that solves for a step and the multipliers of the coupling."""
+        """Factor Q + D_j; returns a function that solves for a step and the multipliers of the coupling."""
         inverses = [_inverse(self.Q, d) for d in D.T]
         if self.total is None:
             return lambda rhs, short: (np.column_stack([M @ r for M, r in zip(inverses, rhs.T)]), np.zeros(len(rhs)))
@@ -145,17 +147,17 @@ class _Interior:
 
 
 def _complementarity(point: _Point) -> float:
-    """μ: the mean product of a distance to the box and its multiplier, zero at the optimum."""
-    return float((point.room * point.below + point.head * point.above).mean()) / 2.0
+    """μ, the mean product of a distance to the box and its multiplier; zero at the optimum."""
+    return float((point.lower_gap * point.lower_dual + point.upper_gap * point.upper_dual).mean()) / 2.0
 
 
 def _length(point: _Point, step: _Point) -> float:
-    """The part of the step, all of it at most, that keeps distances and multipliers positive.
+    """The largest step length, at most 1, that keeps distances and multipliers positive.
 
-    A quadratic ties coefficients and multipliers, so both take the same.
+    Primal and dual variables take the same length because the quadratic term couples them.
     """
     positive = slice(1, 5)
-    return min(1.0, *(_reach(room, change) for room, change in zip(point[positive], step[positive])))
+    return min(1.0, *(_max_steps(gap, change) for gap, change in zip(point[positive], step[positive])))
 
 
 def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -166,19 +168,19 @@ def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 
 def _lower(system: np.ndarray) -> np.ndarray:
-    """The Cholesky factor of a matrix that is positive definite, if only just: rounding may need a little help."""
-    help_ = 1e-15 * float(np.diagonal(system).max())
-    while np.isfinite(help_):
+    """The Cholesky factor of a barely positive definite matrix, with jitter added if rounding requires it."""
+    jitter = 1e-15 * float(np.diagonal(system).max())
+    while np.isfinite(jitter):
         lower, info = linalg.lapack.dpotrf(system, lower=1)
         if info == 0:
             return lower
-        system = system + help_ * np.eye(len(system))
-        help_ *= 10.0
-    raise linalg.LinAlgError("The sums over rows have values that are no numbers.")
+        system = system + jitter * np.eye(len(system))
+        jitter *= 10.0
+    raise linalg.LinAlgError("The sums over rows contain NaN or infinity.")
 
 
-def _reach(room: np.ndarray, step: np.ndarray) -> float:
-    """How many such steps fit into the room."""
+def _max_steps(gap: np.ndarray, step: np.ndarray) -> float:
+    """How many times the step fits into the gap."""
     shrinking = step < 0
-    with np.errstate(over="ignore"):  # a step next to nothing: as many as you like
-        return float(np.min(room[shrinking] / -step[shrinking], initial=np.inf))
+    with np.errstate(over="ignore"):  # for a vanishing step any number fits
+        return float(np.min(gap[shrinking] / -step[shrinking], initial=np.inf))

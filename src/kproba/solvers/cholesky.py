@@ -1,4 +1,4 @@
-"""(H + ρP)θ = h by a Cholesky factor: 2010 Eq. 2, with ρ = nλ and P the identity or the kernel matrix."""
+"""(H + ρP)θ = h by Cholesky factorisation: 2010 Eq. 2, with ρ = nλ and P the identity or the kernel matrix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CholeskyFactor:
     lower: np.ndarray
 
     def solve(self, h: np.ndarray) -> np.ndarray:
-        """θ for one or many right-hand sides."""
+        """θ for one or several right-hand sides."""
         return linalg.cho_solve((self.lower, True), h, check_finite=False)
 
     def inverse(self) -> np.ndarray:
@@ -37,7 +37,7 @@ class CholeskyFactor:
 
 @dataclass(frozen=True)
 class CholeskyPath:
-    """H and P of a system whose ridge is still open; every ridge costs one factor."""
+    """H and P of a system without its ridge; every ridge costs one factorisation."""
 
     H: np.ndarray
     penalty: np.ndarray | None
@@ -46,12 +46,12 @@ class CholeskyPath:
         return factor(self.H, self.penalty, ridge)
 
     def project(self, phi: np.ndarray) -> np.ndarray:
-        """Features as the factors' leverage takes them: as they are."""
+        """Features in the form that the factors' ``leverage`` expects: unchanged."""
         return phi
 
 
 def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyFactor:
-    """Factor H + ρP, where ``penalty=None`` is the identity; only lower triangles are read."""
+    """Factor H + ρP; ``penalty=None`` is the identity. Only lower triangles are read."""
 
     def decompose(jitter: float) -> np.ndarray | None:
         lower, info = linalg.lapack.dpotrf(_system(H, penalty, ridge, jitter), lower=1, overwrite_a=1, clean=0)
@@ -62,17 +62,17 @@ def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyF
 
 
 def with_jitter(decompose: Callable[[float], Any], diagonal: np.ndarray, size: float | None, ridge: float) -> Any:
-    """The factor ``decompose(jitter)`` of H + ρP + jitter·I for the smallest jitter with which there is one.
+    """The factor ``decompose(jitter)`` of H + ρP + jitter·I for the smallest jitter for which it exists.
 
-    ``diagonal`` is that of H; ``size`` is the mean of P's, None where P is the identity. A system that is singular to
-    working precision gets a small multiple of the identity, with a warning that says how much: the answer stays
-    finite and is the one of a slightly larger ridge.
+    ``diagonal`` is the diagonal of H; ``size`` is the mean diagonal of P, None for the identity. If the system is
+    singular to working precision, a small multiple of the identity is added, with a warning: the solution stays finite
+    and is that of a slightly larger ridge.
     """
     penalty = ridge * (1.0 if size is None else size)
     level = rounding_level(diagonal + (0.0 if size is None else penalty))
     jitter = level if penalty < level else 0.0
-    # Directions that the centres' kernel matrix does not resolve carry neither signal nor penalty. A
-    # diagonal at rounding level holds them at zero; it changes no probability and is not worth a warning.
+    # Directions that the kernel matrix of the centres does not resolve carry neither signal nor penalty. A diagonal at
+    # rounding level keeps them at zero without changing any probability, so there is no warning.
     silent = 0.0 if size is None else level
     while (lower := decompose(jitter + silent)) is None:
         jitter = max(10.0 * jitter, level)
@@ -82,16 +82,16 @@ def with_jitter(decompose: Callable[[float], Any], diagonal: np.ndarray, size: f
 
 
 def rounding_level(diagonal: np.ndarray) -> float:
-    """The size of the rounding errors of a sum of squares with this diagonal."""
-    if not len(diagonal):  # a class without a centre of its own
+    """The size of rounding errors in a sum of squares with this diagonal."""
+    if not len(diagonal):  # a class without centres
         return _TINY
     return float(max(max(len(diagonal), 100) * _EPS * np.mean(diagonal), _TINY))
 
 
 def warn_singular(b: int, jitter: float) -> None:
     warnings.warn(
-        f"The system of {b} equations is singular to working precision (repeated centres, constant columns or a "
-        f"ridge too small for them): {jitter:.3g} was added to its diagonal. A larger ridge avoids this.",
+        f"The system of {b} equations is singular to working precision (repeated centres, constant columns or too "
+        f"small a ridge); {jitter:.3g} was added to its diagonal. A larger ridge avoids this.",
         ConditionWarning,
         stacklevel=3,
     )
@@ -100,7 +100,7 @@ def warn_singular(b: int, jitter: float) -> None:
 def _system(H, penalty, ridge, jitter) -> np.ndarray:
     system = np.array(H, order="F", dtype=np.float64)
     if penalty is not None:
-        for column in range(len(system)):  # column by column: no second b × b temporary
+        for column in range(len(system)):  # column by column, to avoid a second b × b temporary
             system[:, column] += ridge * penalty[:, column]
     np.einsum("ii->i", system)[:] += jitter + (ridge if penalty is None else 0.0)
     return system

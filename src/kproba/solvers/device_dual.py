@@ -1,4 +1,4 @@
-"""All distinct rows as centres, on a device: the sibling of :mod:`kproba.solvers.dual`, one factor a ridge."""
+"""All distinct rows as centres, on a device: the counterpart of :mod:`kproba.solvers.dual`, one factor per ridge."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..arrays import Device
 from .cholesky import warn_singular
 from .dual import DualSolution, resolvable
 
-#: Columns of the inverse factor that are computed at once.
+#: Columns of the inverse factor computed at a time.
 COLUMNS = 2048
-#: A fit holds the matrix, its factor and a working copy of it, in float64.
+#: Peak memory in float64 matrices: the matrix, its factor and a working copy.
 COPIES = 3.3
 
 
 def fits(device: Device, b: int) -> bool:
-    """Whether the dense form of b centres fits the memory of the device."""
+    """Whether the dense form with b centres fits into the memory of the device."""
     return COPIES * 8.0 * b * b <= device.free_bytes
 
 
@@ -33,9 +33,9 @@ class DeviceDual:
     sums: np.ndarray
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
-        """The solution for every total ridge ρ: with B = (M + ρI)⁻¹ the hat matrix is I − ρB."""
+        """The solution for every total ridge ρ. With B = (M + ρI)⁻¹ the hat matrix is I − ρB."""
         M, root = self._weighted(), np.sqrt(self.weight)[:, None]
-        diagonal = np.array(self.device.get(self.device.xp.linalg.diagonal(M)))  # a copy: M will change
+        diagonal = np.array(self.device.get(self.device.xp.linalg.diagonal(M)))  # a copy, because M is modified
         for ridge in (resolvable(ridge, diagonal) for ridge in ridges):
             lower, ridge = self._factored(M, diagonal, ridge)
             half = self.device.solve_lower(lower, self.device.put(self.sums / root))
@@ -56,9 +56,9 @@ class DeviceDual:
         return self.K * root[:, None] * root[None, :]
 
     def _factored(self, M, diagonal: np.ndarray, ridge: float):
-        """The factor of M + ρI, and ρ, raised where M is less definite than rounding errors explain.
+        """The factor of M + ρI, and ρ, increased if M is more indefinite than rounding errors explain.
 
-        M is changed for a while: a copy of it would take as much memory again.
+        M is modified temporarily, because a copy would double the memory.
         """
         while True:
             self.device.set_diagonal(M, diagonal + ridge)
@@ -70,7 +70,7 @@ class DeviceDual:
             warn_singular(len(self.weight), ridge)
 
     def _inverse_diagonal(self, lower) -> np.ndarray:
-        """diag((LLᵀ)⁻¹): the squared norms of the columns of L⁻¹, which are zero above the diagonal."""
+        """diag((LLᵀ)⁻¹), the squared column norms of L⁻¹, which is lower triangular."""
         b, parts = lower.shape[0], []
         for start in range(0, b, COLUMNS):
             width = min(COLUMNS, b - start)

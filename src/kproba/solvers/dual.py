@@ -1,9 +1,9 @@
-"""All distinct rows as centres with the RKHS penalty: kernel ridge regression in its dual form.
+"""All distinct rows as centres with the RKHS penalty: kernel ridge regression in dual form.
 
-There Φ is the kernel matrix K itself, and (KΩK + ρK)θ = K Ωt̄ becomes (K + ρΩ⁻¹)θ = t̄, where Ω holds
-the weight of each distinct row and t̄ its mean target: no H is formed and no condition number squared.
-Symmetrically, with M = Ω^½KΩ^½ and G = M(M + ρI)⁻¹, fitted values are Ω^-½GΩ^½t̄, and the leverage of one
-unit of weight of row z is G_zz/Ω_z.
+Here Φ is the kernel matrix K itself, and (KΩK + ρK)θ = K Ωt̄ becomes (K + ρΩ⁻¹)θ = t̄, where Ω holds the weight of each
+distinct row and t̄ its mean target. H is never formed, so the condition number is not squared. In symmetric form, with
+M = Ω^½KΩ^½ and G = M(M + ρI)⁻¹, fitted values are Ω^-½GΩ^½t̄, and the leverage of one unit of weight of row z is
+G_zz/Ω_z.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import linalg
 
 from .cholesky import rounding_level, warn_singular
 
-#: Fewer ridges than this are cheaper by a Cholesky inverse each than by one eigendecomposition.
+#: With fewer ridges than this, one Cholesky inverse per ridge is cheaper than an eigendecomposition.
 RIDGES_WORTH_EIGEN = 4
 
 
@@ -30,7 +30,7 @@ class DualSolution(NamedTuple):
 
 
 def resolvable(ridge: float, diagonal: np.ndarray) -> float:
-    """The total ridge, raised to the rounding errors of a matrix M with this diagonal where it is below them."""
+    """The total ridge, increased to the rounding level of a matrix M with this diagonal if it is smaller."""
     level = rounding_level(diagonal)
     if ridge >= level:
         return ridge
@@ -69,7 +69,7 @@ class Dual:
             yield DualSolution(fitted[:, r], leverage[:, r], coef)
 
     def _by_cholesky(self, ridges):
-        """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB: B's diagonal is enough, the columns of L⁻¹ squared."""
+        """With B = (M + ρI)⁻¹ the hat matrix is G = I − ρB; B's diagonal is the squared column norms of L⁻¹."""
         root = np.sqrt(self.weight)[:, None]
         for ridge in ridges:
             lower, ridge = self._factored(ridge)
@@ -84,7 +84,7 @@ class Dual:
             yield DualSolution(fitted, leverage, coef)
 
     def _factored(self, ridge: float) -> tuple[np.ndarray, float]:
-        """The factor of M + ρI, and ρ, raised where K is less definite than rounding errors explain."""
+        """The factor of M + ρI, and ρ, increased if K is more indefinite than rounding errors explain."""
         while True:
             system = self._weighted_gram()
             np.einsum("ii->i", system)[:] += ridge

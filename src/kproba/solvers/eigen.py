@@ -1,4 +1,4 @@
-"""Every ridge from one eigendecomposition (2010, Sec. 4).
+"""Solutions for all ridges from one eigendecomposition (2010, Sec. 4).
 
 With Q such that QᵀHQ = diag(γ) and QᵀPQ = I, the solution for any ρ is θ = Q (Qᵀh / (γ + ρ)), and the
 leverage of a row is Σ_k (φᵀQ)²_k / (γ_k + ρ).
@@ -13,14 +13,14 @@ from scipy import linalg
 
 from .cholesky import rounding_level, warn_singular
 
-#: What is added to the kernel matrix of the centres before it whitens H: the rounding errors of H are
-#: divided by it, so it must stay well above them (see docs/decisions).
+#: Added to the kernel matrix of the centres before whitening H. Rounding errors of H are divided by it, so it must stay
+#: well above them (see docs/decisions).
 WHITENING_FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
 class EigenFactor:
-    """The system at one ridge ρ, seen through its eigenvectors."""
+    """The system at one ridge ρ, in the basis of its eigenvectors."""
 
     path: EigenPath
     ridge: float
@@ -33,7 +33,7 @@ class EigenFactor:
         return (self.path.vectors / (self.path.values + self.ridge)) @ self.path.vectors.T
 
     def leverage(self, projected: np.ndarray) -> np.ndarray:
-        """Leverage of rows of features that :meth:`EigenPath.project` has turned."""
+        """Leverage of rows of features projected by :meth:`EigenPath.project`."""
         return np.square(projected) @ (1.0 / (self.path.values + self.ridge))
 
 
@@ -58,7 +58,7 @@ class EigenPath:
         return cls(np.maximum(values, 0.0), linalg.solve_triangular(lower, vectors, lower=True, trans="T"))
 
     def at(self, ridge: float) -> EigenFactor:
-        """The factor at one ridge; below the rounding errors of H it is raised to them, with a warning."""
+        """The factor at one ridge; a ridge below the rounding level of H is increased to it, with a warning."""
         level = rounding_level(self.values)
         if ridge < level:
             warn_singular(len(self.values), level)
@@ -66,5 +66,5 @@ class EigenPath:
         return EigenFactor(self, ridge)
 
     def project(self, phi: np.ndarray) -> np.ndarray:
-        """ΦQ: what the leverages of all ridges share."""
+        """ΦQ, which the leverages of all ridges share."""
         return phi @ self.vectors.astype(phi.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""The dual form of :mod:`.dual` for more rows than a dense factor can take, by conjugate gradients (:mod:`.cg`)."""
+"""The dual form of :mod:`.dual` for more rows than a dense factor allows, by conjugate gradients (:mod:`.cg`)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..threads import row_slices
 from .cg import LocalInverse, Nystrom, Probes, neighbours_of, solve
 from .dual import DualSolution
 
-#: Rows of the preconditioner, neighbours of a row, and random signs for the leverages.
+#: Rows of the preconditioner, neighbours per row, and random sign vectors for the leverages.
 SAMPLED, NEIGHBOURS, PROBES = 1000, 64, 32
-#: Relative residuals: of the targets, and of the signs, whose noise is larger than that.
+#: Tolerated relative residuals of the targets and of the sign vectors, which are noisier anyway.
 TARGET_TOL, PROBE_TOL = 1e-4, 1e-3
-#: A kernel matrix of at most so many bytes is kept, in float32; a larger one is computed again for every product.
+#: A float32 kernel matrix of up to this size is kept; a larger one is recomputed for every product.
 KEEP_BYTES = 1500 << 20
-#: Coordinates whose squares, and sums of these over many columns, float32 still holds.
+#: Largest coordinate whose squares, summed over many columns, do not overflow float32.
 FARTHEST_IN_FLOAT32 = 1e16
 
 
@@ -36,9 +36,9 @@ class IterativeDual:
     progress: Progress | None = None
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
-        """The solution for every total ridge ρ, each from the one before; leverages are estimates.
+        """The solution for every total ridge ρ, each warm-started from the one before; leverages are estimates.
 
-        Only ρΩ⁻¹ matters: both are divided by the largest weight, so that float32 holds whatever comes of them.
+        Only ρΩ⁻¹ matters, so both are divided by the largest weight to stay within the range of float32.
         """
         unit = float(self.weight.max())
         if unit == 1.0:
@@ -78,20 +78,20 @@ class IterativeDual:
         return self.kernel(self.points[rows], self.points[rows])
 
     @cached_property
-    def _few(self) -> np.ndarray:
-        """The points in float32, if it holds their squares."""
+    def _rounded_points(self) -> np.ndarray:
+        """The points in float32 if their squares do not overflow."""
         return self.points.astype(np.float32 if abs(self.points).max() < FARTHEST_IN_FLOAT32 else np.float64)
 
     @cached_property
     def _kept(self) -> np.ndarray | None:
-        return self.kernel(self._few, self._few) if 4 * self.n_points**2 <= KEEP_BYTES else None
+        return self.kernel(self._rounded_points, self._rounded_points) if 4 * self.n_points**2 <= KEEP_BYTES else None
 
     def _product(self, V: np.ndarray) -> np.ndarray:
-        """KV: float32 is enough for a residual of 1e-4."""
+        """KV in float32, which is enough for a residual of 1e-4."""
         V32 = np.ascontiguousarray(V, dtype=np.float32)
         if self._kept is not None:
             return (self._kept @ V32).astype(np.float64)
         out = np.empty_like(V)
         for rows in row_slices(self.n_points, 4 * self.n_points):
-            out[rows] = self.kernel(self._few[rows], self._few) @ V32
+            out[rows] = self.kernel(self._rounded_points[rows], self._rounded_points) @ V32
         return out

@@ -1,7 +1,7 @@
-"""Limited-memory BFGS with a strong-Wolfe line search, as 2010 Sec. 3 trains kernel logistic regression.
+"""Limited-memory BFGS with a strong-Wolfe line search, used for kernel logistic regression in 2010 Sec. 3.
 
-SciPy's L-BFGS-B does the work, in the coordinates Z of X = L⁻ᵀZ where LLᵀ is the least-squares factor: there the
-Hessian is near the identity and tens of steps do what takes thousands in the coefficients themselves.
+SciPy's L-BFGS-B runs in the coordinates Z of X = L⁻ᵀZ, where LLᵀ is the least-squares factor. There the Hessian is near
+the identity, and tens of steps achieve what takes thousands in the coefficients themselves.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from .newton import Optimum, is_optimal
 
 
 def lbfgs(objective, start, tol: float, max_iter: int) -> Optimum:
-    """Minimise from the point ``start`` until less than ``tol`` times the objective is left to gain.
+    """Minimise from the point ``start`` until the remaining gain is below ``tol`` times the objective.
 
-    Steps that gain little may be short ones: where the gradient says that more is left, an up-to-date factor goes on.
+    Steps may gain little just because they are short. If the gradient shows that more can be gained, the descent
+    continues with an updated factor.
     """
     point, taken = start, 0
     while taken < max_iter:
@@ -29,13 +30,13 @@ def lbfgs(objective, start, tol: float, max_iter: int) -> Optimum:
 
 
 def _descend(objective, start, factor, tol: float, max_iter: int):
-    """The point where L-BFGS stops, and its steps."""
+    """The point where L-BFGS stops, and the number of steps."""
     shape = start.X.shape
 
     def value_and_gradient(z):
-        point = objective.at(start.X + factor.half(z.reshape(shape)))
-        return point.value, factor.half_transposed(objective.gradient(point)).ravel()
+        point = objective.at(start.X + factor.unwhiten(z.reshape(shape)))
+        return point.value, factor.whiten(objective.gradient(point)).ravel()
 
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 0.1 * tol, "gtol": 0.0, "maxcor": 20}
     found = minimize(value_and_gradient, np.zeros(start.X.size), jac=True, method="L-BFGS-B", options=options)
-    return objective.at(start.X + factor.half(found.x.reshape(shape))), found.nit
+    return objective.at(start.X + factor.unwhiten(found.x.reshape(shape))), found.nit

@@ -1,9 +1,9 @@
-"""The dual form of :mod:`.dual` where one kernel matrix fits the memory, and hardly two: matrix and factor in a square.
+"""The dual form of :mod:`.dual` with one square array for both the kernel matrix and its factor, to halve the memory.
 
-Below its diagonal the square holds M = Ω^½KΩ^½, above it R of M + ρI = RᵀR and then R⁻¹ in R's place. With
-B = (M + ρI)⁻¹ = R⁻¹R⁻ᵀ the diagonal of B, all that leverages need, is the squared norms of the rows of R⁻¹: exact, for
-a third less than B itself. Numbers are float32 wherever the ridge is large enough for them, at less than half the time
-and half the memory, and the solution is corrected by its residual, which is summed in float64.
+The array holds M = Ω^½KΩ^½ below its diagonal, and R of M + ρI = RᵀR, later R⁻¹, above it. With B = (M + ρI)⁻¹ =
+R⁻¹R⁻ᵀ, the diagonal of B, which is all that leverages need, is the squared row norms of R⁻¹: exact, and a third cheaper
+than B itself. The array is float32 if the ridge is large enough, which takes less than half the time and half the
+memory; iterative refinement with residuals summed in float64 corrects the solution.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..threads import row_slices
 from .cholesky import rounding_level, warn_singular
 from .dual import DualSolution
 
-#: Rows and columns of the tiles in which the square is copied and multiplied.
+#: Rows and columns of the tiles in which the array is copied and multiplied.
 TILE = 1024
-#: float32 serves while its rounding errors of M are below this share of the ridge: then the diagonal of B and fitted
-#: values are right to a thousandth or better (tests/test_packed_dual.py).
+#: float32 is used if the rounding errors of M are below this share of the ridge: then the diagonal of B and the fitted
+#: values are accurate to 1e-3 or better (tests/test_packed_dual.py).
 SINGLE_SHARE = 0.01
-#: Steps by which the largest eigenvalue is found; a kernel matrix of positive numbers has one far above the others.
+#: Power iterations for the largest eigenvalue, which for positive kernel values is far above the others.
 POWER_STEPS = 4
-#: Corrections of the solution by its residual.
+#: Steps of iterative refinement.
 CORRECTIONS = 2
 
 
@@ -55,13 +55,13 @@ class PackedDual:
         return DualSolution(means - ridge * scaled / root, leverage, partial(np.multiply, root, scaled))
 
     def _factored(self, ridge: float) -> tuple[Square, float]:
-        """A square with the factor for this ridge, and the ridge, raised where no precision resolves it."""
+        """A factored square for this ridge, and the ridge, increased if even float64 does not resolve it."""
         square = self._of(np.float32) if self._square is None else self._square
         if square.dtype == np.float32:
             if square.resolves(ridge) and square.factor(ridge):
                 return square, ridge
             self._square = None
-            del square  # one goes before the other comes
+            del square  # free the float32 matrix before allocating the float64 one
             square = self._of(np.float64)
         level = rounding_level(square.diagonal)
         if ridge < level:
@@ -79,7 +79,7 @@ class PackedDual:
 
 @dataclass
 class Square:
-    """M (n, n) below the diagonal of ``packed``, its ``diagonal`` (n,) apart, and a factor of M + ρI above."""
+    """M (n, n) below the diagonal of ``packed``, its ``diagonal`` (n,) separately, and a factor of M + ρI above."""
 
     packed: np.ndarray
     diagonal: np.ndarray
@@ -87,8 +87,8 @@ class Square:
 
     @classmethod
     def of(cls, points, kernel: Callable, gram: Callable, root: np.ndarray, dtype) -> Square:
-        """Kernel values are computed in float64, each pair once, and rounded: a matrix that is symmetric, and definite
-        up to rounding errors that have no pattern."""
+        """Compute kernel values in float64, each pair once, and round them: the matrix is symmetric, and definite up to
+        unsystematic rounding errors."""
         n = len(root)
         packed, diagonal = np.empty((n, n), dtype), np.empty(n)
         points = points.astype(np.float64)
@@ -107,7 +107,7 @@ class Square:
 
     @property
     def _column_major(self) -> np.ndarray:
-        """The same memory as LAPACK sees it, where R above the diagonal is a lower factor."""
+        """The same memory in LAPACK's column-major view, in which R is a lower factor."""
         return self.packed.T
 
     @property
@@ -134,7 +134,7 @@ class Square:
         return float(np.linalg.norm(along))
 
     def factor(self, ridge: float) -> bool:
-        """R above the diagonal; False if M + ρI is not positive definite in this precision."""
+        """Write R above the diagonal; False if M + ρI is not positive definite in this precision."""
         for rows in self._tiles:
             self.packed[rows, rows] = self._own(rows)
             for before in row_slices(rows.start, 1, TILE):
@@ -145,7 +145,7 @@ class Square:
         return potrf(self._column_major, lower=1, overwrite_a=1, clean=0)[1] == 0
 
     def solve(self, target: np.ndarray) -> np.ndarray:
-        """(M + ρI)⁻¹ of the columns of ``target`` (n, k), in float64."""
+        """(M + ρI)⁻¹ applied to ``target`` (n, k), in float64."""
         found = self._by_factor(target)
         for _ in range(CORRECTIONS):
             found += self._by_factor(target - self.times(found) - self.ridge * found)
@@ -167,7 +167,7 @@ class Square:
         return out
 
     def inverse_diagonal(self) -> np.ndarray:
-        """The diagonal of (M + ρI)⁻¹. The factor is lost: R⁻¹ takes its place."""
+        """The diagonal of (M + ρI)⁻¹. Overwrites the factor R with R⁻¹."""
         (trtri,) = linalg.get_lapack_funcs(("trtri",), dtype=self.dtype)
         trtri(self._column_major, lower=1, overwrite_c=1)
         out = np.empty(len(self.packed))

@@ -1,9 +1,9 @@
-"""Stochastic gradient descent for the penalised likelihood (textbook Fig. 28.1), with reduced variance.
+"""Variance-reduced stochastic gradient descent for the penalised likelihood (textbook Fig. 28.1).
 
-One step takes some rows, moves the coefficients of each class along (y − q)φ, and shrinks them by their part of the
-penalty. What the same rows said at the start of the pass is replaced by what all rows said there (Johnson and Zhang,
-2013): the noise vanishes as the steps do, so a pass gains a share of what is left, down to the optimum. As in
-:mod:`.lbfgs` the coordinates are those of the least-squares factor, in which one step size suits all.
+A step takes a mini-batch, moves the coefficients of each class along (y − q)φ, and shrinks them by their share of the
+penalty. The gradient of the same rows at the start of the pass is replaced by the full gradient there (SVRG; Johnson
+and Zhang, 2013). The noise vanishes with the steps, so every pass gains a share of what is left, down to the optimum.
+As in :mod:`.lbfgs`, the coordinates are those of the least-squares factor, where one step size suits all.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ import numpy as np
 
 from .newton import Optimum, is_optimal
 
-#: Rows in one step.
+#: Mini-batch size.
 STEP_ROWS = 32
-#: A pass that gains lengthens the steps of the next one by this factor; one that does not halves them.
+#: After a successful pass the step size grows by this factor; after an unsuccessful one it is halved.
 LONGER = 1.5
-#: After so many passes the factor is brought up to date.
+#: The factor is updated after this many passes.
 STALE_AFTER = 10
-#: Convergence is checked, which takes an up-to-date factor, once the old one promises no more than so many times tol.
+#: Convergence is checked, with an updated factor, once the gain predicted by the old one is below this multiple of tol.
 NEAR = 10.0
 
 
 def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
-    """``max_iter`` passes over the rows at most.
+    """Run at most ``max_iter`` passes over the rows.
 
-    Whether it has converged is not judged by what passes gain, which noise may keep small, but by the gradient and
-    the Hessian of all rows.
+    Convergence is judged by the gradient and the Hessian of all rows, not by the gain of a pass, which noise may keep
+    small.
     """
     random, n = np.random.default_rng(seed), objective.n_rows
     point, gradient, factor = start, objective.gradient(start), objective.preconditioner(start)
-    rate = STEP_ROWS / max(n, STEP_ROWS)  # stable however much the rows of a step have in common
+    rate = STEP_ROWS / max(n, STEP_ROWS)  # stable even if the rows of a step are all alike
     for epoch in range(max_iter + 1):
         is_near = _promise(factor, gradient) <= NEAR * tol * abs(point.value)
         if is_near or epoch % STALE_AFTER == STALE_AFTER - 1:
@@ -48,17 +48,17 @@ def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
 
 
 def _promise(factor, gradient: np.ndarray) -> float:
-    """Twice what a step along the gradient would gain if the factor were that of the Hessian."""
-    half = factor.half_transposed(gradient)
+    """Twice the gain of a Newton step if the factor were that of the Hessian."""
+    half = factor.whiten(gradient)
     return float(np.vdot(half, half))
 
 
 def _one_pass(objective, point, gradient, factor, rate: float, order: np.ndarray) -> np.ndarray:
-    """Coefficients after one step for every few rows, in the order given."""
+    """Coefficients after one pass of mini-batch steps, in the order given."""
     z = np.zeros_like(point.X)
     for start in range(0, len(order), STEP_ROWS):
         rows = order[start : start + STEP_ROWS]
         noise = objective.gradient_of_rows(point.X, rows) - gradient
-        X = point.X + factor.half(z)
-        z -= rate * factor.half_transposed(objective.gradient_of_rows(X, rows) - noise)
-    return point.X + factor.half(z)
+        X = point.X + factor.unwhiten(z)
+        z -= rate * factor.whiten(objective.gradient_of_rows(X, rows) - noise)
+    return point.X + factor.unwhiten(z)

@@ -1,7 +1,7 @@
-"""Newton's method where a pass over all rows gives no more than a value and a gradient: the Hessian is a sample's.
+"""Newton's method with a subsampled Hessian: passes over all rows give values and gradients, a sample the Hessian.
 
-The Newton system (2001 Eq. 5) of the sample is solved in memory. What its Hessian misses of that of all rows, the
-passes so far have shown: limited-memory BFGS corrects the solution by them, so that the last digits cost few passes.
+The Newton system (2001 Eq. 5) of the sample is solved in memory. Limited-memory BFGS corrects its solution by what
+earlier passes revealed about the Hessian of all rows, so that the last digits cost few passes.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 
 from .newton import Optimum, conjugate_gradients
 
-#: Passes whose steps are kept for corrections.
+#: Number of past steps kept for corrections.
 KEPT_STEPS = 20
-#: The last step needs no pass to check it where the one before left less than this share of the decrement.
+#: The last step is not checked by a pass if the one before left less than this share of the decrement.
 SURE = 0.25
-#: Shares of the residual at which conjugate gradients stop, by the precision of their products.
-LEFT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
-#: Sums over all rows are not known to a smaller share.
+#: Relative residual at which conjugate gradients stop, by the precision of their products.
+CG_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+#: Relative accuracy of sums over all rows.
 ROUNDING = 1e-14
 
 
-class Place(NamedTuple):
-    """Coefficients with the objective of all rows and its gradient there."""
+class Evaluation(NamedTuple):
+    """The objective of all rows and its gradient at coefficients X."""
 
     X: np.ndarray
     value: float
@@ -33,33 +33,33 @@ class Place(NamedTuple):
 
 
 class Corrections:
-    """Steps and what they changed in the gradient: the two-loop recursion of limited-memory BFGS."""
+    """Past steps and the gradient changes they caused: the two-loop recursion of limited-memory BFGS."""
 
     def __init__(self) -> None:
         self._pairs: deque = deque(maxlen=KEPT_STEPS)
 
     def note(self, step: np.ndarray, change: np.ndarray) -> None:
-        bend = float(np.vdot(step, change))
-        if bend > 0.0:  # a convex function has no other; rounding may
-            self._pairs.append((step, change, bend))
+        curvature = float(np.vdot(step, change))
+        if curvature > 0.0:  # always true for a convex function, up to rounding
+            self._pairs.append((step, change, curvature))
 
     def solve(self, gradient: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """What ``solve`` says, put right along the steps that were taken."""
+        """The solution of ``solve``, corrected along the past steps."""
         rest, shares = gradient.copy(), []
-        for step, change, bend in reversed(self._pairs):
-            shares.append(float(np.vdot(step, rest)) / bend)
+        for step, change, curvature in reversed(self._pairs):
+            shares.append(float(np.vdot(step, rest)) / curvature)
             rest -= shares[-1] * change
         found = solve(rest)
-        for (step, change, bend), share in zip(self._pairs, reversed(shares)):
-            found += (share - float(np.vdot(change, found)) / bend) * step
+        for (step, change, curvature), share in zip(self._pairs, reversed(shares)):
+            found += (share - float(np.vdot(change, found)) / curvature) * step
         return found
 
 
 class SampleNewton:
     """Newton systems of a sample.
 
-    They are solved until rounding ends it: sums over all rows differ in their last digits with the order in which they
-    are made, and a solve that stops early would magnify that.
+    They are solved to rounding level: sums over all rows differ in their last digits with the order of summation, and
+    a solve that stops early would magnify that.
     """
 
     def __init__(self, objective, start: Optimum):
@@ -68,18 +68,19 @@ class SampleNewton:
             self._factor = objective.newton_factor(start.point)
 
     def at(self, X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """The solve for a right-hand side: one column by the factor at the start, several with the Hessian at X."""
+        """A solver for right-hand sides: the initial factor for a single column, the Hessian at X for several."""
         if self.objective.loss.n_columns == 1:
             return self._factor.solve
         point = self.objective.at(X)
-        share = LEFT[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
+        share = CG_TOLERANCE[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
         return lambda G: conjugate_gradients(self.objective, point, self._factor, -G, 0.0, share)[0]
 
 
 def subsampled_newton(whole, sample, start: Optimum, tol: float, max_iter: int) -> Optimum:
-    """Minimise ``whole``, whose ``at(X)`` is a pass, from the optimum of the objective ``sample`` in the same units.
+    """Minimise ``whole``, whose ``at(X)`` is a pass, from the optimum of ``sample``, an objective on the same scale.
 
-    A step that did not lower the objective is not taken, but shows the curvature along it; the next one is shorter.
+    A step that does not decrease the objective is rejected, but reveals the curvature along it; the next one is
+    shorter.
     """
     newton, corrections = SampleNewton(sample, start), Corrections()
     best, decrement, failures = whole.at(start.point.X), np.inf, 0
@@ -96,11 +97,11 @@ def subsampled_newton(whole, sample, start: Optimum, tol: float, max_iter: int) 
     return Optimum(best if last is None else last, last is not None, n_passes)
 
 
-def _last(best: Place, direction: np.ndarray, decrement: float, shrunk: float, tol: float) -> Place | None:
-    """Where to stop; None if more than ``tol`` times the objective may be left to gain.
+def _last(best: Evaluation, direction: np.ndarray, decrement: float, shrunk: float, tol: float) -> Evaluation | None:
+    """The final point; None if the remaining gain may exceed ``tol`` times the objective.
 
-    By the sample's curvature that is half the decrement; all of it to be on the safe side. The last step leaves the
-    same share of it as the step before, where that one went well.
+    By the sample's curvature the remaining gain is half the decrement; the whole decrement is used to be safe. The last
+    step is assumed to leave the same share of it as the step before, if that one succeeded.
     """
     if shrunk < SURE:
         best, decrement = best._replace(X=best.X + direction), decrement * shrunk

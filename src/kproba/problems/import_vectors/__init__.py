@@ -7,13 +7,13 @@ without it. ``streamed.py`` finds points by passes over rows that memory does no
 
 from .held_out import leave_one_out
 from .model import ImportModel, Task
-from .path import SURE, Growth, PathPoint, Settings, Tuning, best_of, follow, tuning_split
+from .path import LOSS_FLOOR, Growth, PathPoint, Settings, Tuning, best_of, follow, tuning_split
 from .search import SEARCHES, Pool
 from .streamed import FirstRowsOf, StreamedSearch
 
 __all__ = [
+    "LOSS_FLOOR",
     "SEARCHES",
-    "SURE",
     "FirstRowsOf",
     "Growth",
     "ImportModel",

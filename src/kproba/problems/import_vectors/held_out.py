@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from ...threads import row_slices
-from ..leave_one_out import Solved
+from ..leave_one_out import FullSolution
 from .model import ImportModel, lower_factor
 
 #: Operations that one step towards the refits of all rows may take; beyond, one Newton step from the model has to do.
@@ -45,7 +45,7 @@ def _refitted(model: ImportModel, group: slice, lower: np.ndarray) -> np.ndarray
     labels, P = (task.rows.labels[:, group], model.P[:, group]) if is_tag else (task.rows.labels, model.P)
     influence = (half.T @ half).reshape(n, g, n, g)
     everything = np.arange(len(model.chosen))
-    return Solved(loss, model.U[:, group], P, task.rows, labels).refitted(
+    return FullSolution(loss, model.U[:, group], P, task.rows, labels).refitted(
         influence, lambda row: _fit_without(model, row, everything)[group] - model.U[row, group]
     )
 
@@ -90,7 +90,7 @@ def _fit_without(model: ImportModel, row: int, points: np.ndarray) -> np.ndarray
     task = replace(model.task, rows=replace(model.task.rows, weight=weight))
     nearest = linalg.solve_triangular(lower, gram[points] @ model.coef, lower=True, check_finite=False)
     start, chosen = np.vstack([model.beta[:1], nearest]), [model.chosen[place] for place in points]
-    return ImportModel(task, model.ridge, chosen, lower, start, psi).settle().U[row]
+    return ImportModel(task, model.ridge, chosen, lower, start, psi).converge().U[row]
 
 
 def _is_single(rows, row: int) -> bool:

@@ -23,20 +23,20 @@ from ..losses import Multinomial, Tags
 
 #: Newton's method has converged where its next step would lower J by less than this share; the second number is what
 #: is enough while points are still being added.
-SETTLED, NEARLY = 1e-14, 1e-8
+CONVERGED, NEARLY_CONVERGED = 1e-14, 1e-8
 #: A factor is used again as long as every step promises less than this share of what the one before promised.
 SLOW = 0.1
 #: After so many points the factor is made anew in any case.
-MOST_AGE = 4
+MAX_FACTOR_AGE = 4
 #: Objectives that differ by less than this share are level.
 ROUNDING = 1e-13
 #: A mean loss below this is as good as none.
-PERFECT = 1e-6
-MOST_STEPS, MOST_HALVINGS = 200, 40
+NEGLIGIBLE_LOSS = 1e-6
+MAX_STEPS, MAX_HALVINGS = 200, 40
 #: A step that nothing bounds.
-ENDLESS = 1e100
+STEP_LIMIT = 1e100
 #: Sums over rows are made in so many parts, each on a thread of its own where there are as many.
-SHARES = 8
+N_PARTIAL_SUMS = 8
 _EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 
 
@@ -86,7 +86,7 @@ class Task:
         The order of the sums does not depend on the number of threads.
         """
         tiles = row_slices(len(self), row_bytes, TILE_BYTES)
-        shares = [tiles[start::SHARES] for start in range(min(SHARES, len(tiles)))]
+        shares = [tiles[start::N_PARTIAL_SUMS] for start in range(min(N_PARTIAL_SUMS, len(tiles)))]
 
         def add(share):
             sums = list(part(share[0]))
@@ -107,7 +107,7 @@ class Task:
     def unit_curvatures(self, P) -> list[np.ndarray]:
         """∂²loss/∂U² (n, g, g) of one unit of weight, for every group of g columns."""
         if isinstance(self.loss, Tags):
-            own = self.loss.bend(P, np.ones_like(P))
+            own = self.loss.curvature_product(P, np.ones_like(P))
             return [own[:, group, None] for group in self.groups]
         return [self.loss.curvature(P)]
 
@@ -135,7 +135,7 @@ class Addition(NamedTuple):
 
     row: int
     column: np.ndarray
-    room: float
+    squared_norm: float
     start: np.ndarray
     factors: Factors | None
 
@@ -151,13 +151,13 @@ class ImportModel:
         self.task, self.ridge, self.chosen = task, ridge, [int(row) for row in chosen]
         q = len(self.chosen)
         self.lower = np.zeros((0, 0)) if lower is None else lower
-        self._columns = np.ones((len(task), q + 16))  # with room for more
+        self._columns = np.ones((len(task), q + 16))  # with room for more points
         if q and psi is None:
             psi = linalg.solve_triangular(self.lower, task.columns(self.chosen).T, lower=True).T
         if q:
             self._columns[:, 1 : q + 1] = psi
         self._factors: Factors | None = None
-        self._place(np.zeros((1, task.loss.n_columns)) if beta is None else beta)
+        self._move_to(np.zeros((1, task.loss.n_columns)) if beta is None else beta)
 
     @property
     def psi(self) -> np.ndarray:
@@ -171,7 +171,7 @@ class ImportModel:
             linalg.solve_triangular(self.lower, self.beta[1:], lower=True, trans="T") if self.chosen else self.beta[1:]
         )
 
-    def _place(self, beta: np.ndarray) -> None:
+    def _move_to(self, beta: np.ndarray) -> None:
         """Stand at β: U, the probabilities and the objective there."""
         self.beta, self.U = beta, self.psi @ beta
         loss, self.P = self.task.evaluate(self.U)
@@ -180,7 +180,7 @@ class ImportModel:
     @property
     def _scale(self) -> float:
         """The objective, or what counts as none where it is smaller still: rows that separate leave no loss."""
-        return max(self.value, PERFECT * self.task.rows.total_weight)
+        return max(self.value, NEGLIGIBLE_LOSS * self.task.rows.total_weight)
 
     def _penalty(self, beta) -> float:
         return 0.5 * self.ridge * float(np.vdot(beta[1:], beta[1:]))
@@ -188,7 +188,7 @@ class ImportModel:
     def set_ridge(self, ridge: float) -> None:
         """Another ρ for the same points and coefficients."""
         self.ridge, self._factors = ridge, None
-        self._place(self.beta)
+        self._move_to(self.beta)
 
     def gradient(self) -> np.ndarray:
         """∂J/∂β (q + 1, k)."""
@@ -198,7 +198,7 @@ class ImportModel:
 
     def factors(self) -> Factors:
         """Factors of the Hessian, made anew after a few points: one more changes the curvature little."""
-        if self._factors is None or self._factors.age >= MOST_AGE:
+        if self._factors is None or self._factors.age >= MAX_FACTOR_AGE:
             return self.renew_factors()
         return self._factors
 
@@ -227,21 +227,21 @@ class ImportModel:
             out[:, group] = linalg.cho_solve((lower, True), part.ravel(), check_finite=False).reshape(part.shape)
         return out
 
-    def settle(self) -> ImportModel:
+    def converge(self) -> ImportModel:
         """Newton's method to convergence (2001 Eq. 5)."""
-        self._descend_until(SETTLED)
+        self._descend_until(CONVERGED)
         self._factors = None  # they belong to where it started
         return self
 
     def _descend_until(self, share: float) -> None:
         """Newton steps until the next promises less than a share of J; a factor serves while they shrink fast."""
         promised = np.inf
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             gradient = self.gradient()
             step = self._newton_step(gradient, self.factors())
             if 0.5 * np.vdot(gradient, step) > SLOW * promised:
                 step = self._newton_step(gradient, self.renew_factors())
-            if not np.abs(step).max() < ENDLESS:  # every row is certain: no curvature is left that could end it
+            if not np.abs(step).max() < STEP_LIMIT:  # every row is certain: no curvature is left that could end it
                 break
             promised = 0.5 * float(np.vdot(gradient, step))
             if not self._descend(step) or promised <= share * self._scale:
@@ -250,19 +250,19 @@ class ImportModel:
     def _descend(self, step: np.ndarray) -> bool:
         """The step, halved until the objective does not rise; whether it fell, or did not need a shorter step."""
         beta, value = self.beta, self.value
-        for halving in range(MOST_HALVINGS):
-            self._place(beta - step * 0.5**halving)
+        for halving in range(MAX_HALVINGS):
+            self._move_to(beta - step * 0.5**halving)
             if self.value <= value + ROUNDING * self._scale:
                 if halving:
                     self._factors = None  # the curvature has changed too much
                 return not halving or self.value < value
-        self._place(beta)
+        self._move_to(beta)
         return False
 
     def add(self, new: Addition) -> None:
         """One more import point, and the coefficients that are best for all of them."""
         q = len(self.chosen)
-        self.lower = bordered(self.lower, self.psi[new.row, 1:, None], np.array([[np.sqrt(new.room)]]))
+        self.lower = bordered(self.lower, self.psi[new.row, 1:, None], np.array([[np.sqrt(new.squared_norm)]]))
         if q + 2 > self._columns.shape[1]:
             larger = np.empty((len(self.task), 2 * self._columns.shape[1]))
             larger[:, : q + 1] = self.psi
@@ -271,10 +271,10 @@ class ImportModel:
         self.chosen.append(int(new.row))
         self._factors = new.factors
         before, beta = self.value, np.vstack([self.beta, np.zeros_like(self.beta[:1])])
-        self._place(new.start)
+        self._move_to(new.start)
         if not self.value < before:  # a single Newton step may overshoot
-            self._place(beta)
-        self._descend_until(NEARLY)
+            self._move_to(beta)
+        self._descend_until(NEARLY_CONVERGED)
 
 
 def weighted_products(left: np.ndarray, C: np.ndarray, right: np.ndarray) -> np.ndarray:

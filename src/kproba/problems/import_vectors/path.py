@@ -12,15 +12,15 @@ import numpy as np
 from ...data.hashing import ranking, row_keys
 from ...data.rows import Rows
 from ...progress import Progress
-from .model import PERFECT, Addition, ImportModel, Task
-from .search import Joint, Pool
+from .model import NEGLIGIBLE_LOSS, Addition, ImportModel, Task
+from .search import JointStep, Pool
 
 #: A path that is not the user's own ends once the log-loss of the tuning rows has not fallen by so large a share for so
 #: many ridges in a row.
 NOTICEABLE, PATIENCE = 0.01, 2
 #: Mean log-losses below this are level: the few rows that tune cannot tell how sure a model of separate classes may be,
 #: and would choose the smallest ridge.
-SURE = 0.01
+LOSS_FLOOR = 0.01
 #: A model has learnt something once its objective is so large a share below that of the best constants. Before that,
 #: points go on being added if all candidates together promise the second share.
 LEARNT, PROMISING = 0.05, 0.25
@@ -100,7 +100,7 @@ def grow(model: ImportModel, pool: Pool, settings: Settings, note: Callable[[], 
     """Add points until the rule holds or none is left: the last relative change, and whether ``max_points`` cut in."""
     values, gain = [model.value], np.nan
     while settings.max_points is None or len(model.chosen) < settings.max_points:
-        is_perfect = model.value <= PERFECT * model.task.rows.total_weight
+        is_perfect = model.value <= NEGLIGIBLE_LOSS * model.task.rows.total_weight
         new = None if is_perfect else settings.search(model, pool)
         if new is None:
             return gain, False
@@ -120,7 +120,7 @@ def _has_learnt(model: ImportModel) -> bool:
 def _may_yet_learn(model: ImportModel, pool: Pool) -> bool:
     """Whether the model is as good as constant where all candidates together would make a difference."""
     enough = PROMISING * model.value
-    return not _has_learnt(model) and pool.most(model) > enough and Joint.beside(model, pool).decrease() > enough
+    return not _has_learnt(model) and pool.most(model) > enough and JointStep.beside(model, pool).decrease() > enough
 
 
 def change(values: Sequence[float], lookback: int) -> tuple[float, float]:
@@ -169,11 +169,11 @@ def _follow_once(
     for ridge in ridges:
         start = time.perf_counter()
         model.set_ridge(total * ridge)
-        model.settle()
+        model.converge()
         note = _recorder(model, ridge, growth)
         note()
         gain, is_cut = grow(model, pool, settings, note)
-        model.settle()
+        model.converge()
         error, loss = tuning(model) if tuning else (np.nan, np.nan)
         seconds = time.perf_counter() - start
         points.append(
@@ -192,7 +192,7 @@ def _follow_once(
 
 def _all_would_learn(task: Task, pool: Pool, ridges: Sequence[float], tuning: Tuning) -> bool:
     """Whether the model of all candidates, one Newton step from the constants, tells the tuning rows apart."""
-    joint = Joint.beside_constants(task, pool)
+    joint = JointStep.beside_constants(task, pool)
     constants, columns = joint.model.beta[0], tuning.columns(task, joint.rows)
 
     def loss(ridge: float) -> float:
@@ -222,7 +222,7 @@ def _has_stalled(losses: Sequence[float]) -> bool:
 
 def best_of(points: Sequence[PathPoint], loss: str) -> PathPoint:
     """The point of the smallest loss on the tuning rows; the largest ridge of those that are level."""
-    return min(points, key=lambda p: p.tuning_error if loss == "error" else max(p.tuning_log_loss, SURE))
+    return min(points, key=lambda p: p.tuning_error if loss == "error" else max(p.tuning_log_loss, LOSS_FLOOR))
 
 
 def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:

@@ -1,7 +1,7 @@
 """Which row becomes the next import point: all candidates at once.
 
 A candidate l has its kernel column φ_l, less what the model's columns already span: r_l = φ_l − ΨΨ_lᵀ, whose squared
-norm in the space of the kernel is r_l(x_l) = K_ll − ‖Ψ_l‖² (its *room*). ψ_l = r_l/√room would be the next column of Ψ.
+norm in the space of the kernel is r_l(x_l) = K_ll − ‖Ψ_l‖². ψ_l = r_l/‖r_l‖ would be the next column of Ψ.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scipy import linalg
 
 from ...basis.basis import indefinite
 from ...data.hashing import distinct, ranking
-from ...kernels.mended import INDEFINITE
+from ...kernels.projected import INDEFINITE
 from ...threads import BATCH_BYTES, fill_tiles, row_slices
 from .model import (
-    MOST_HALVINGS,
-    MOST_STEPS,
-    PERFECT,
+    CONVERGED,
+    MAX_HALVINGS,
+    MAX_STEPS,
+    NEGLIGIBLE_LOSS,
     ROUNDING,
-    SETTLED,
     Addition,
     Factors,
     ImportModel,
@@ -47,22 +47,22 @@ class Residuals(NamedTuple):
 
     rows: np.ndarray
     columns: np.ndarray
-    room: np.ndarray
+    squared_norm: np.ndarray
     is_open: np.ndarray
 
     def normalised(self) -> Residuals:
         """The open ones, with columns ψ of norm one."""
         keep = self.is_open
-        room = self.room[keep]
-        return Residuals(self.rows[keep], self.columns[:, keep] / np.sqrt(room), room, keep[keep])
+        squared_norm = self.squared_norm[keep]
+        return Residuals(self.rows[keep], self.columns[:, keep] / np.sqrt(squared_norm), squared_norm, keep[keep])
 
 
 class Pool:
     """Candidates for the next import point: every distinct row, or some that change from step to step.
 
     ``candidates`` is "auto", "all" or how many there are. Of a subset, the best stay for the next step and the others
-    make room for rows that have waited longest, in an order that depends on the rows and the seed, not on the order
-    of the rows. Their columns are kept, and brought up to date when a point joins the model, while memory allows.
+    make room for rows that have waited longest, in an order that depends on the rows and the seed, not on the order of
+    the rows. Their columns are kept, and brought up to date when a point joins the model, while memory allows.
     """
 
     def __init__(self, task: Task, candidates="auto", seed: int = 0):
@@ -127,10 +127,10 @@ class Pool:
         """The residual columns of some of the candidates: a slice of them, or their numbers."""
         rows, psi = self.rows[which], model.psi[:, 1:]
         columns = self._computed(model, rows) if self._kept is None else self._kept[:, which]
-        room = columns[rows, np.arange(len(rows))]
-        size = room + np.square(psi[rows]).sum(axis=1)
-        _check_definite(model, rows, columns, room, np.abs(size))
-        return Residuals(rows, columns, room, room > self.task.resolution * np.abs(size))
+        squared_norm = columns[rows, np.arange(len(rows))]
+        size = squared_norm + np.square(psi[rows]).sum(axis=1)
+        _check_definite(model, rows, columns, squared_norm, np.abs(size))
+        return Residuals(rows, columns, squared_norm, squared_norm > self.task.resolution * np.abs(size))
 
     def most(self, model: ImportModel) -> float:
         """What all candidates together gain at most, were there no curvature but the penalty's: sᵀK̃s/2ρ."""
@@ -149,7 +149,7 @@ class Pool:
             yield which[part]
 
 
-def _check_definite(model: ImportModel, rows, columns, room, size: np.ndarray) -> None:
+def _check_definite(model: ImportModel, rows, columns, squared_norm, size: np.ndarray) -> None:
     """Refuse kernels under which J has no minimum; ``size`` (m,) is k(x, x) of the candidates."""
     rounding = max(INDEFINITE, model.task.resolution)
     level, own = rounding * float(size.max(initial=0.0)), np.square(model.lower).sum(axis=1)
@@ -157,11 +157,11 @@ def _check_definite(model: ImportModel, rows, columns, room, size: np.ndarray) -
         raise ValueError(
             "kernel: k(x, z) and k(z, x) differ; the kernel matrix of the training rows must be symmetric."
         )
-    worst = int(np.argmin(room))
-    if room[worst] >= -level:
+    worst = int(np.argmin(squared_norm))
+    if squared_norm[worst] >= -level:
         return
     side = model.psi[rows[worst], 1:]
-    corner = np.array([[room[worst] + side @ side]])
+    corner = np.array([[squared_norm[worst] + side @ side]])
     product = model.lower @ side[:, None]
     values = np.linalg.eigvalsh(np.block([[model.lower @ model.lower.T, product], [product.T, corner]]))
     raise indefinite(values, "import points")
@@ -213,7 +213,7 @@ def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lo
         return psi[rows].T @ weighted, np.einsum("ij,ij->j", weighted, columns), columns.T @ slope[rows]
 
     B, own, pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
-    own += model.ridge * new.room
+    own += model.ridge * new.squared_norm
     half = linalg.solve_triangular(lower, B, lower=True, overwrite_b=True, check_finite=False)
     schur = own - np.einsum("ij,ij->j", half, half)
     is_open = new.is_open & (schur > task.resolution * np.abs(own))
@@ -221,7 +221,7 @@ def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lo
     return np.where(is_open, decrease, -np.inf)
 
 
-class Joint:
+class JointStep:
     """Many candidates at once: one Newton step of the model with all of them, as far as no single one would show it.
 
     The curvature is its mean over the columns of U, as in :func:`_predicted_decrease`.
@@ -242,18 +242,18 @@ class Joint:
         self._slack = task.resolution
 
     @classmethod
-    def beside(cls, model: ImportModel, pool: Pool) -> Joint:
+    def beside(cls, model: ImportModel, pool: Pool) -> JointStep:
         """The candidates of the next step, the first thousand of them."""
         pool.bring_up_to_date(model)
         return cls(model, pool.residuals(model, slice(0, ALL_ROWS)))
 
     @classmethod
-    def beside_constants(cls, task: Task, pool: Pool) -> Joint:
+    def beside_constants(cls, task: Task, pool: Pool) -> JointStep:
         """The same with a model that has no points yet."""
         rows = pool.rows[:ALL_ROWS]
         columns = task.columns(rows)
-        room = columns[rows, np.arange(len(rows))]
-        return cls(ImportModel(task, 0.0).settle(), Residuals(rows, columns, room, room > 0.0))
+        squared_norm = columns[rows, np.arange(len(rows))]
+        return cls(ImportModel(task, 0.0).converge(), Residuals(rows, columns, squared_norm, squared_norm > 0.0))
 
     def decrease(self) -> float:
         """By how much the step would lower the objective."""
@@ -292,7 +292,7 @@ class _Steps(NamedTuple):
         edges = [border.half[:, b] for border in self.borders]
         lowers = [bordered(*parts) for parts in zip(factors.lowers, edges, corners)]
         larger = Factors(factors.curvatures, lowers, factors.age + 1)
-        return Addition(self.new.rows[b], self.new.columns[:, b], self.new.room[b], self.beta[b], larger)
+        return Addition(self.new.rows[b], self.new.columns[:, b], self.new.squared_norm[b], self.beta[b], larger)
 
 
 def _newton_steps(model: ImportModel, new: Residuals, factors: Factors) -> _Steps:
@@ -356,7 +356,7 @@ def exact(model: ImportModel, pool: Pool) -> Addition | None:
         fits = _Stack.beside(model, new.columns).converged()
         b, lowest = int(np.argmin(fits.value)), -merit.max()
         if fits.value[b] < lowest:
-            best = Addition(new.rows[b], new.columns[:, b], new.room[b], fits.beta[b], None)
+            best = Addition(new.rows[b], new.columns[:, b], new.squared_norm[b], fits.beta[b], None)
         merit[part][found.is_open] = -fits.value
     pool.rate(merit)
     return best
@@ -384,19 +384,19 @@ class _Stack(NamedTuple):
     def converged(self) -> _Stack:
         """Newton's method, every model until it has converged by itself."""
         active = np.arange(len(self.beta))
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             part = self._some(active)
             step, promised = part._newton()
             for mine, moved in zip(self[3:], part._descend(step)):
                 mine[active] = moved
-            active = active[promised > SETTLED * self._scale[active]]
+            active = active[promised > CONVERGED * self._scale[active]]
             if not len(active):
                 break
         return self
 
     @property
     def _scale(self) -> np.ndarray:
-        return np.maximum(self.value, PERFECT * self.task.rows.total_weight)
+        return np.maximum(self.value, NEGLIGIBLE_LOSS * self.task.rows.total_weight)
 
     def _some(self, index) -> _Stack:
         return _Stack(self.task, self.ridge, *(part[index] for part in self[2:]))
@@ -435,7 +435,7 @@ class _Stack(NamedTuple):
         """β, objectives and probabilities after the steps, each halved until its objective does not rise."""
         beta, value, P = self.beta.copy(), self.value.copy(), self.P.copy()
         todo = np.arange(len(beta))
-        for halving in range(MOST_HALVINGS):
+        for halving in range(MAX_HALVINGS):
             tried = self.beta[todo] - step[todo] * 0.5**halving
             moved = _stacked_values(self.task, self.ridge, self.features[todo], tried)
             good = moved[1] <= value[todo] + ROUNDING * self._scale[todo]

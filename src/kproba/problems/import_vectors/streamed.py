@@ -27,24 +27,24 @@ from ...data.hashing import equal_rows, row_keys
 from ...data.sweep import Statistic
 from ...threads import one_blas_thread, row_slices
 from ..losses import Multinomial
-from .model import MOST_STEPS, PERFECT, ImportModel, Task, bordered
+from .model import MAX_STEPS, NEGLIGIBLE_LOSS, ImportModel, Task, bordered
 from .path import Growth, PathPoint, Settings, change, grow
 from .search import Pool
 
 #: So many points the sample finds by itself: they change J so much that it cannot mistake them.
-FIRST = 32
+FIRST_POINTS = 32
 #: A round adds at most so many points, or so large a share of those that there are.
 BATCH, BATCH_SHARE = 16, 0.5
 #: A round looks at so many rows of the sample, or at as many as the user says up to the second number.
 CANDIDATES, MOST_CANDIDATES = 1000, 4000
 #: Beside the points that a round may add, the sample proposes so many times as many for two classes; for more of them,
 #: whose curvature costs the square of their number, fewer.
-SPARE = 2.0
+SPARE_CANDIDATES = 2.0
 #: The sums of a pass have half the square of so many numbers: candidates beyond it are left out.
 MOST_COEFFICIENTS = 3000
 #: The last Newton step promises less than this share of J. It is an exact one, so that the next, which would take one
 #: more pass, promises about the square of it.
-LAST = 1e-12
+LAST_STEP = 1e-12
 #: Objectives of all rows that differ by less than this share are level; a step that raises J is halved so often.
 LEVEL, HALVINGS = 1e-12, 10
 #: Copies of the features that the arithmetic of a block of rows needs.
@@ -66,15 +66,15 @@ class OrthonormalBasis:
     def __call__(self, X):
         """Features Ψ (n, q + 1), in double precision whatever that of the rows, and where the basis computes them."""
         if isinstance(self.basis, DeviceBasis):
-            return self._there(self.basis.device, X)
+            return self._on_device(self.basis.device, X)
         psi = np.ones((len(X), self.n_columns))
         if len(self.lower):
             phi = self.basis(X.astype(np.float64, copy=False))
             psi[:, 1:] = linalg.solve_triangular(self.lower, phi.T, lower=True, overwrite_b=True, check_finite=False).T
         return psi
 
-    def _there(self, device: Device, X):
-        X, xp = device.in_full(self.basis.sent(X)), device.xp
+    def _on_device(self, device: Device, X):
+        X, xp = device.to_float64(self.basis.to_device(X)), device.xp
         one = xp.ones_like(X[:, :1])
         if not len(self.lower):
             return one
@@ -101,7 +101,7 @@ class LossSums:
         """Add some rows in place: Ψ (n, a), their loss, its slope (n, k) and its curvature C (n, g, g)."""
         self.loss += loss
         if is_tensor(psi):
-            return self._add_there(Device.of(psi), psi, slope, C)
+            return self._add_on_device(Device.of(psi), psi, slope, C)
         self.gradient += blas.dgemm(1.0, psi.T, slope.T, trans_b=1)
         for (p, r), total in zip(_pairs(C.shape[1]), self.curvature):
             # in Fortran's order the transpose of a total is where the product is added, without a copy
@@ -112,7 +112,7 @@ class LossSums:
                 blas.dgemm(1.0, (psi * C[:, p, r, None]).T, psi.T, beta=1.0, c=total.T, trans_b=1, overwrite_c=1)
         return self
 
-    def _add_there(self, device: Device, psi, slope: np.ndarray, C: np.ndarray) -> LossSums:
+    def _add_on_device(self, device: Device, psi, slope: np.ndarray, C: np.ndarray) -> LossSums:
         """The same of features on a device: what comes back is as small as the sums."""
         self.gradient += device.get(psi.mT @ device.put(slope))
         for (p, r), total in zip(_pairs(C.shape[1]), self.curvature):
@@ -166,7 +166,7 @@ class LossSumsOf(Statistic):
 
     def add(self, total: LossSums, chunk) -> LossSums:
         a, k = self.beta.shape
-        basis, chunk = self.features.basis, chunk._replace(X=self.features.basis.sent(chunk.X))
+        basis, chunk = self.features.basis, chunk._replace(X=self.features.basis.to_device(chunk.X))
         for part in self.encoding.parts(chunk, 8 * (COPIES * a + 3 * k * k), basis.block_bytes):
             psi = self.features(part.X)
             U = basis.apply(psi, self.beta) if is_tensor(psi) else blas.dgemm(1.0, self.beta.T, psi.T).T
@@ -230,9 +230,9 @@ class Expansion(NamedTuple):
         diagonal += len(H) * _EPS * diagonal.max()  # where a class is certain, rounding is all that holds its constant
         return cls(sums.loss + 0.5 * ridge * float(np.vdot(beta[1:], beta[1:])), gradient, H)
 
-    def turned(self, turn: np.ndarray) -> Expansion:
-        """The same in other coordinates, β = turnᵀβ' with turn (a', a): fewer of them, or others."""
-        return Expansion(self.value, turn @ self.gradient, _both_sides(self.hessian, turn))
+    def transformed(self, T: np.ndarray) -> Expansion:
+        """The same in other coordinates, β = Tᵀβ' with T (a', a): fewer of them, or others."""
+        return Expansion(self.value, T @ self.gradient, _both_sides(self.hessian, T))
 
     def step(self) -> tuple[np.ndarray, float]:
         """H⁻¹ times the gradient (a, k), and how much J falls by it, if it is as it seems here."""
@@ -252,12 +252,12 @@ class Expansion(NamedTuple):
         )
 
 
-def _both_sides(H: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _both_sides(H: np.ndarray, T: np.ndarray) -> np.ndarray:
     """(T⊗I)H(T⊗I)ᵀ for H (ak, ak) and T (a', a)."""
-    b, a = turn.shape
+    b, a = T.shape
     k = len(H) // a
-    half = (turn @ H.reshape(a, k * a * k)).reshape(b * k, a * k)
-    return (turn @ half.T.reshape(a, k * b * k)).reshape(b * k, b * k)
+    half = (T @ H.reshape(a, k * a * k)).reshape(b * k, a * k)
+    return (T @ half.T.reshape(a, k * b * k)).reshape(b * k, b * k)
 
 
 def best_first(candidates: Expansion, resolution: float) -> Iterator[tuple[int, float]]:
@@ -313,11 +313,11 @@ def propose(model: ImportModel, pool: Pool, most: int) -> Proposal:
     new = pool.residuals(model, slice(None)).normalised()
     if not len(new.rows):  # the points span every row
         return Proposal(model.chosen, model.lower)
-    inner = new.columns[new.rows] / np.sqrt(new.room)[:, None]
+    inner = new.columns[new.rows] / np.sqrt(new.squared_norm)[:, None]
     order = (best for best, _ in best_first(on_sample(model, new.columns, inner), model.task.resolution))
     picked, corner = _independent(inner, order, most, model.task.resolution)
     rows = new.rows[picked]
-    lower = bordered(model.lower, model.psi[rows, 1:].T, corner * np.sqrt(new.room[picked])[:, None])
+    lower = bordered(model.lower, model.psi[rows, 1:].T, corner * np.sqrt(new.squared_norm[picked])[:, None])
     return Proposal([*model.chosen, *rows.tolist()], lower)
 
 
@@ -327,9 +327,9 @@ def _independent(inner: np.ndarray, order: Iterable[int], most: int, resolution:
     corner = np.zeros((0, 0))
     for best in order:
         side = linalg.solve_triangular(corner, inner[picked, best], lower=True) if picked else np.zeros(0)
-        room = inner[best, best] - side @ side
-        if room > resolution:
-            corner = bordered(corner, side[:, None], np.array([[np.sqrt(room)]]))
+        squared_norm = inner[best, best] - side @ side
+        if squared_norm > resolution:
+            corner = bordered(corner, side[:, None], np.array([[np.sqrt(squared_norm)]]))
             picked.append(best)
         if len(picked) == most:
             break
@@ -344,11 +344,11 @@ class StreamedSearch:
     """
 
     def __init__(
-        self, task: Task, ridge: float, settings: Settings, everything: AllRows, encoding: Encoding, device=None
+        self, task: Task, ridge: float, settings: Settings, all_rows: AllRows, encoding: Encoding, device=None
     ):
-        self.task, self.settings, self.everything, self.encoding = task, settings, everything, encoding
+        self.task, self.settings, self.all_rows, self.encoding = task, settings, all_rows, encoding
         self.device = device
-        self.mean_ridge, self.ridge = ridge, ridge * everything.total_weight
+        self.mean_ridge, self.ridge = ridge, ridge * all_rows.total_weight
         self.chosen: list[int] = []
         self.lower = np.zeros((0, 0))
         # without points, the best constants are the logarithms of the shares; a class without rows has next to none
@@ -363,7 +363,7 @@ class StreamedSearch:
         with one_blas_thread():
             self._begin(Pool(self.task, candidates, seed))
         gain, is_cut = self._grow(candidates, seed)
-        value = self._settle()
+        value = self._converge()
         growth.entries += [(self.mean_ridge, q, value) for q, value in enumerate(self.values)]
         q, seconds = len(self.chosen), time.perf_counter() - start
         point = PathPoint(self.mean_ridge, value, q, np.nan, np.nan, seconds, self.beta, gain, is_cut)
@@ -376,47 +376,48 @@ class StreamedSearch:
 
     def _begin(self, pool: Pool) -> None:
         """The first points, by the search of 2001 on the sample."""
-        model, unit = self._on_sample(), self.everything.total_weight / self.task.rows.total_weight
+        model, unit = self._on_sample(), self.all_rows.total_weight / self.task.rows.total_weight
 
         def note():
             self.values.append(unit * model.value)
 
-        model.settle()
+        model.converge()
         note()
-        grow(model, pool, replace(self.settings, max_points=min(FIRST, self._room())), note)
+        grow(model, pool, replace(self.settings, max_points=min(FIRST_POINTS, self._n_points_left())), note)
         self.chosen, self.lower, self.beta = model.chosen, model.lower, model.beta
 
     def _grow(self, candidates, seed: int) -> tuple[float, bool]:
         """Add points, a round a pass: the last relative change, and whether ``max_points`` ended it."""
         gain = np.nan
         size = int(np.clip(0 if isinstance(candidates, str) else candidates, CANDIDATES, MOST_CANDIDATES))
-        while self._room() > 0:
-            batch = min(self._room(), max(BATCH, round(BATCH_SHARE * len(self.chosen))))
+        while self._n_points_left() > 0:
+            batch = min(self._n_points_left(), max(BATCH, round(BATCH_SHARE * len(self.chosen))))
             proposal = self._propose(Pool(self.task, size, seed + self.n_passes), batch)
             if len(proposal.rows) == len(self.chosen):
                 return gain, False
             here = self._expand(proposal)
             added, gain = self._take(here, proposal, batch)
             # where the rule holds for the best of fresh candidates, it is not for want of better ones
-            if added < min(batch, self.settings.lookback + 1) or here.value <= PERFECT * self.everything.total_weight:
+            is_perfect = here.value <= NEGLIGIBLE_LOSS * self.all_rows.total_weight
+            if added < min(batch, self.settings.lookback + 1) or is_perfect:
                 return gain, False
         return gain, True
 
-    def _room(self) -> int:
+    def _n_points_left(self) -> int:
         """How many more points there may be."""
         most = len(self.task) if self.settings.max_points is None else self.settings.max_points
         return most - len(self.chosen)
 
     def _propose(self, pool: Pool, batch: int) -> Proposal:
         a, k = self.beta.shape
-        wanted, affordable = round((1.0 + SPARE / k) * batch), MOST_COEFFICIENTS // k - a
+        wanted, affordable = round((1.0 + SPARE_CANDIDATES / k) * batch), MOST_COEFFICIENTS // k - a
         return propose(self._on_sample(), pool, min(wanted, max(affordable, batch)))
 
     def _expand(self, proposal: Proposal) -> Expansion:
         """One pass: J of all rows near β, which goes half way back as often as J has risen since the last pass."""
         for _ in range(HALVINGS):
             here = self._pass(proposal)
-            if here.value <= self.value_before + LEVEL * max(here.value, PERFECT * self.everything.total_weight):
+            if here.value <= self.value_before + LEVEL * max(here.value, NEGLIGIBLE_LOSS * self.all_rows.total_weight):
                 break
             self.beta = 0.5 * (self.beta + self.before)
         self.value_before = here.value
@@ -429,7 +430,7 @@ class StreamedSearch:
         beta = _padded(self.beta, m)
         assert isinstance(self.task.loss, Multinomial)
         statistic = LossSumsOf(OrthonormalBasis(basis, proposal.lower), beta, self.task.loss, self.encoding)
-        sums = self.everything.sum(statistic, f"{q} import points, {m} candidates")
+        sums = self.all_rows.sum(statistic, f"{q} import points, {m} candidates")
         self.n_passes += 1
         return Expansion.of(sums, beta, self.ridge)
 
@@ -438,7 +439,7 @@ class StreamedSearch:
         a = 1 + len(self.chosen)
         corner = proposal.lower[a - 1 :, a - 1 :]
         # what the model does not span of each candidate, as a function of norm one
-        rest = here.beyond(a).turned(corner / np.linalg.norm(corner, axis=1, keepdims=True))
+        rest = here.beyond(a).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
         self._correct(rest.value)
         picked, gain = [], np.nan
         for best, decrease in best_first(rest, self.task.resolution):
@@ -458,10 +459,10 @@ class StreamedSearch:
     def _join(self, proposal: Proposal, picked: list[int], here: Expansion) -> None:
         """Make candidates points of the model, and take the Newton step for all of them together."""
         q = len(self.chosen)
-        corner, turn = _orthonormal(proposal.lower[q:, q:][picked])
+        corner, T = _orthonormal(proposal.lower[q:, q:][picked])
         self.lower = bordered(self.lower, proposal.lower[q:, :q][picked].T, corner)
         self.chosen = [*self.chosen, *(proposal.rows[q + best] for best in picked)]
-        self._step(here.turned(linalg.block_diag(np.eye(q + 1), turn)))
+        self._step(here.transformed(linalg.block_diag(np.eye(q + 1), T)))
 
     def _step(self, here: Expansion) -> float:
         """Newton's step; what it promises."""
@@ -470,12 +471,12 @@ class StreamedSearch:
         self.beta = self.before - step
         return promised
 
-    def _settle(self) -> float:
+    def _converge(self) -> float:
         """Newton's method for the points that there are, a pass a step; the objective."""
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             here = self._expand(Proposal(self.chosen, self.lower))
             promised = self._step(here)
-            if promised <= LAST * max(here.value, PERFECT * self.everything.total_weight):
+            if promised <= LAST_STEP * max(here.value, NEGLIGIBLE_LOSS * self.all_rows.total_weight):
                 break
         self._correct(here.value - promised)
         return self.values[-1]

@@ -15,18 +15,18 @@ from .candidates import Candidate
 from .staged import Search
 
 
-def root_of_rows(ridge: float, few: float, many: float) -> float:
+def shrink_by_root_of_rows(ridge: float, few: float, many: float) -> float:
     """Where to start on rows of weight ``many`` from the ridge that was best for ``few``: least squares."""
     return ridge * np.sqrt(few / many)
 
 
-def constant_prior(ridge: float, few: float, many: float) -> float:
+def keep_total_penalty(ridge: float, few: float, many: float) -> float:
     """The same for a likelihood: the penalty of the sum, nλ, is a prior for the scores and stays what it is."""
     return ridge * few / many
 
 
 @dataclass(frozen=True)
-class Settling:
+class FinalSolve:
     """What a solution on all rows needs beside the winner of the search.
 
     ``rows`` are those in memory, scaled as the winner wants them; ``pose(kernel, ridge)`` is the problem of all rows,
@@ -48,7 +48,7 @@ class Settling:
         if isinstance(best, Kernel):
             ridge = self.search.ridges[0]
             return self.solve_at(self.pose(best, ridge), ridge)
-        if self._has_met_all(best):
+        if self._was_compared_on_all_rows(best):
             return best
         problem = self.pose(best.kernel, best.solution.ridge)
         if self.by_folds:
@@ -63,7 +63,7 @@ class Settling:
         (solution,) = problem.path([ridge], loo=self.needs_scores or is_cheap)
         return Candidate(np.nan, problem.basis.kernel, solution, problem)
 
-    def _has_met_all(self, best: Candidate) -> bool:
+    def _was_compared_on_all_rows(self, best: Candidate) -> bool:
         """Whether the winner was compared on all rows and tags already."""
         seen = best.problem.rows
         is_whole = len(seen) == len(self.rows) and seen.n_classes == self.rows.n_classes
@@ -75,7 +75,7 @@ class Settling:
         if size is not None and self.rows.n_distinct > size:
             some = self.search.pose(subsample(self.rows, size, self.search.seed), best.kernel)
             ridge = self._climb(some, best.solution.ridge, few).solution.ridge
-            some.forget()
+            some.clear_cache()
             return self.solve_at(problem, self.for_more_rows(ridge, some.total_weight, many))
         climbed = self._climb(problem, best.solution.ridge, few)
         if len(climbed.solution.held_out) == len(self.rows):
