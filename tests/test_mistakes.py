@@ -255,7 +255,7 @@ def test_a_rejection_of_a_class_with_one_row():
         ({"coverage": 0.9}, "coverage=0.9 needs 9 calibration rows, but there are 3: every label"),
         (
             {"coverage": 0.6, "by_class": True},
-            "2 calibration rows of every class, and there are 1: the label of one class",
+            "2 calibration rows of each class, but there are 1: the label of one class",
         ),
     ],
     ids=["all", "by class"],

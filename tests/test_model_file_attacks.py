@@ -539,7 +539,14 @@ def test_steps_that_failed_at_the_first_prediction(tmp_path):
     words = make_pipeline(TfidfVectorizer(), LSPC(**GIVEN)).fit(
         ["some words", "and others", "some more"] * 3, [0, 1, 0] * 3
     )
-    words[0].token_pattern = None
+    words.steps.insert(1, ("again", words[0]))
+    with pytest.raises(ModelFileError, match="TfidfVectorizer makes no text"):
+        kproba.save(words, tmp_path / "m.kproba")
+    del words.steps[1]
+    words[0].vocabulary = str
+    with pytest.raises(ModelFileError, match="vocabulary is a type"):
+        kproba.save(words, tmp_path / "m.kproba")
+    words[0].token_pattern, words[0].vocabulary = None, None
     with pytest.raises(ModelFileError, match="token_pattern is no pattern"):
         kproba.save(words, tmp_path / "m.kproba")
     model = LSPC(**GIVEN).fit(X, y)

@@ -14,7 +14,7 @@ from ..messages import warn
 _SPACE = "\\s\u00a0\u202f"
 #: One way of writing: {t} between thousands, {d} before the decimals. A group of thousands does not start with 0.
 _NUMBER = (
-    r"[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
+    "[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
     r"[{s}]*[$€£¥%]?"
 )
 #: Decimal mark -> what a number looks like. The first one that fits all of a column is taken.
