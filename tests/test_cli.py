@@ -398,10 +398,7 @@ class TestBadInput:
             (("fit", "{blank}", "--target", "income", "--stream"), "'income' is empty in every row"),
             (("evaluate", "{blank}", "--model", "{model}"), "'income' is empty in every row"),
             (("fit", "{sheet}", "--target", "income", "--stream"), "Excel files are read as a whole"),
-            (
-                ("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"),
-                "nowhere does not exist; create it first",
-            ),
+            (("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"), "nowhere does not exist; create"),
             (("fit", "{junk}", "--target", "y"), "could not be read as parquet"),
             (("fit", "{odd}", "--target", "y"), "--format"),
             (("predict", "{train}", "--model", "{train}"), "train.csv"),

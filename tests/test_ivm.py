@@ -658,7 +658,10 @@ class TestRefused:
                 ("tol", bad, f"tol={bad!r} must be a number strictly between 0 and 1")
                 for bad in (0.0, 1, np.nan, "small", True)
             ],
-            *[("tuning_fraction", bad, f"tuning_fraction={bad!r} must be a number between") for bad in (1.0, None)],
+            *[
+                ("tuning_fraction", bad, f"tuning_fraction={bad!r} must be a number strictly between")
+                for bad in (1.0, None)
+            ],
             *[("lookback", bad, f"lookback={bad!r} must be a whole number of at least 1") for bad in (0, 1.5, True)],
             *[("max_points", bad, f"max_points={bad!r} must be a whole number of at least 1") for bad in (0, 2.0, "x")],
             *[
