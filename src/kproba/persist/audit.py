@@ -124,6 +124,8 @@ def _check_estimator(obj: BaseEstimator) -> None:
     jobs = getattr(obj, "n_jobs", None)
     is_count = isinstance(jobs, Integral) and not isinstance(jobs, bool) and 0 < abs(int(jobs)) <= MOST_WORKERS
     _need(jobs is None or is_count, obj, "n_jobs is zero, too large, or no number")
+    for name, value in vars(obj).items():  # a type is callable, but no function that steps could call
+        _need(name == "dtype" or not isinstance(value, type), obj, f"{name} is a type")
     if hasattr(obj, "_parameter_constraints"):
         obj._validate_params()
     d = vars(obj).get("n_features_in_", 0)
@@ -617,8 +619,6 @@ def _check_vocabulary(vectorizer: Any) -> None:
     _check_output_type(vectorizer)
     has_pattern = vectorizer.analyzer != "word" or isinstance(vectorizer.token_pattern, str)
     _need(has_pattern or vectorizer.tokenizer is not None, vectorizer, "token_pattern is no pattern")
-    given = getattr(vectorizer, "vocabulary", None)
-    _need(not isinstance(given, type), vectorizer, "vocabulary is a type")
     weighing = vars(vectorizer).get("_tfidf")
     _need(weighing is None or isinstance(weighing, BaseEstimator), vectorizer, "it has nothing to weigh words with")
     words = vars(vectorizer).get("vocabulary_")
