@@ -433,11 +433,11 @@ def about_rows(on: str, n_training: int, n_rows: int) -> str:
     if on == TRAINING:
         return (
             f"{which} are training rows of the model, for which it has no leave-one-out probabilities: the results say "
-            "nothing about new rows. Evaluate the model on held-out rows."
+            "nothing about new rows. Evaluate the model on other rows."
         )
     if on == MIXED:
         return (
-            f"{which} are training rows of the model. These are evaluated by leave-one-out, the others by ordinary "
+            f"{which} equal training rows of the model. These are evaluated by leave-one-out, the others by ordinary "
             "predictions."
         )
     if on == LEAVE_ONE_OUT:
