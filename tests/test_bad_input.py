@@ -136,12 +136,12 @@ class TestRefused:
         "bad", [{}, object(), 1j, [1.0, "a"], [[1.0, 2.0]]], ids=["dict", "object", "complex", "mixed", "nested"]
     )
     def test_width_and_ridge_of_a_wrong_type(self, name, bad):
-        message = f"{name}.*{re.escape(repr(bad))}.*use a positive number, several of them, or 'auto'"
+        message = f"{name}.*{re.escape(repr(bad))}.*use a positive number, a list of these, or 'auto'"
         refuses((ValueError, TypeError), message, quick(**{name: bad}).fit, X, Y)
 
     @pytest.mark.parametrize("name, words", [("width", "'auto' or 'median'"), ("ridge", "'auto'")])
     def test_width_and_ridge_unknown_word(self, name, words):
-        message = f"{name}='big' is not known; use a positive number, several of them, or {words}"
+        message = f"{name}='big' is not known; use a positive number, a list of these, or {words}"
         refuses(ValueError, message, quick(**{name: "big"}).fit, X, Y)
 
     @pytest.mark.parametrize("multiples", [(), (-1.0,), (1.0, np.nan), (0.0,)], ids=str)
@@ -256,7 +256,7 @@ class TestRefused:
     @pytest.mark.parametrize("centers", [[0, 40], [-1], [0.5], [[0]], []], ids=str)
     def test_precomputed_centres_are_column_numbers(self, centers):
         model = quick(kernel="precomputed", centers=centers)
-        refuses(ValueError, "centers.*column numbers below 40", model.fit, K, Y)
+        refuses(ValueError, "centers.*column indices below 40", model.fit, K, Y)
 
     @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
     def test_other_columns_in_predict(self, method):
@@ -333,7 +333,7 @@ class TestRefused:
         refuses((ValueError, TypeError), "n_jobs", quick(n_jobs=n_jobs).fit, X, Y)
 
     def test_values_whose_squares_overflow(self):
-        message = r"X has values beyond 1e\+150.*scaling='robust'"
+        message = r"X has values above 1e\+150.*scaling='robust'"
         refuses(ValueError, message, quick(scaling=None).fit, X * 1e200, Y)
         refuses(ValueError, message, quick(scaling=None).fit(X, Y).predict, X * 1e200)
 

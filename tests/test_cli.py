@@ -398,7 +398,7 @@ class TestBadInput:
             (("fit", "{blank}", "--target", "income", "--stream"), "'income' is empty in every row"),
             (("evaluate", "{blank}", "--model", "{model}"), "'income' is empty in every row"),
             (("fit", "{sheet}", "--target", "income", "--stream"), "Excel files cannot be read in chunks"),
-            (("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"), "there is no directory"),
+            (("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"), "nowhere does not exist; create"),
             (("fit", "{junk}", "--target", "y"), "could not be read as parquet"),
             (("fit", "{odd}", "--target", "y"), "--format"),
             (("predict", "{train}", "--model", "{train}"), "train.csv"),
@@ -483,7 +483,7 @@ class TestTrainingTable:
         )
         assert about["on"] == "leave-one-out"
         page = (folder / "t.html").read_text()
-        assert "logistic regression" in page and "judged by 5 folds" in page
+        assert "logistic regression" in page and "evaluated by 5-fold" in page
 
     def test_rows_without_a_class_and_weights(self, folder, capsys):
         frame = people().assign(w=1.0)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kproba import conformal_sets
+from kproba.data.labels import label_codes
 from kproba.decisions.conformal import _quantile, _scores, check_options, sets_from_codes
 from kproba.exceptions import FewRowsWarning
-from kproba.metrics import label_codes
 
 PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.25, 0.25, 0.5]])
 

@@ -225,7 +225,7 @@ class TestErrors:
 
     def test_tensor_on_another_device(self, data):
         X = array_api_strict.asarray(data[0], device=array_api_strict.Device("device1"))
-        with pytest.raises(ValueError, match="X lies on device1, but device='cpu'"):
+        with pytest.raises(ValueError, match="X is on device1, but device='cpu'"):
             LSPC(device="cpu").fit(X, data[1])
         model = LSPC(**GIVEN, ridge=1e-3, centers=60).fit(X, data[1])  # where it lies
         assert model.device_ == Device("array_api_strict", "device1")
@@ -234,7 +234,7 @@ class TestErrors:
         torch = pytest.importorskip("torch")
         if torch.cuda.is_available():
             pytest.skip("there is a GPU")
-        with pytest.raises(RuntimeError, match=r"finds no GPU here. Use device=None"):
+        with pytest.raises(RuntimeError, match=r"finds no GPU\. Use device=None"):
             LSPC(device="cuda").fit(*data)
 
     def test_no_torch(self, data, monkeypatch):

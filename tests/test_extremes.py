@@ -167,13 +167,13 @@ class TestArgumentsAreNamed:
 
     @pytest.mark.parametrize("classifier", ALL[:3])
     def test_ridge_whose_products_overflow(self, classifier):
-        with pytest.raises(ValueError, match=r"ridge=1e\+300 is more than 1e\+100"):
+        with pytest.raises(ValueError, match=r"ridge=1e\+300 is larger than 1e\+100"):
             classifier(ridge=1e300).fit(self.X, self.y)
         classifier(ridge=1e100, kernel="gaussian", width=1.0).fit(self.X, self.y)
 
     @pytest.mark.parametrize("classifier", [LSPC, KernelLogisticRegression, SurfaceKernelClassifier])
     def test_centers_whose_squares_overflow(self, classifier):
-        with pytest.raises(ValueError, match="centers has values beyond"):
+        with pytest.raises(ValueError, match="centers has values above"):
             classifier(centers=np.full((2, 3), 1e200), scaling=None).fit(self.X, self.y)
 
     def test_class_weights_that_leave_nothing(self):

@@ -246,7 +246,7 @@ class TestPredictOut:
         """Of a model and a table that are not there nothing is said: the folder comes first."""
         (tmp_path / "folder.html").mkdir()
         for words, message in (
-            (("predict", "t.csv", "--out", tmp_path / "no" / "a.csv"), "there is no directory"),
+            (("predict", "t.csv", "--out", tmp_path / "no" / "a.csv"), "does not exist; create it first"),
             (("report", "t.csv", "--out", tmp_path / "folder.html"), "is a directory"),
             (("demo", "--out", tmp_path / "folder.html"), "is a directory"),
             (("fit", "t.csv", "--target", "y", "--model", tmp_path / "folder.html"), "is a directory"),

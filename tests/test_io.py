@@ -125,9 +125,9 @@ class TestChecks:
         (tmp_path / "file").write_text("x")
         os.mkfifo(tmp_path / "pipe")
         for name, error, message in (
-            ("nowhere/a", FileNotFoundError, "there is no directory .*nowhere; make it first"),
-            ("file/a", FileNotFoundError, "there is no directory"),
-            ("folder", IsADirectoryError, "is a directory; give the name of a file"),
+            ("nowhere/a", FileNotFoundError, "the directory .*nowhere does not exist; create it first"),
+            ("file/a", FileNotFoundError, "does not exist; create it first"),
+            ("folder", IsADirectoryError, "is a directory; pass the name of a file"),
             ("new/", IsADirectoryError, "is a directory"),
             ("pipe", OSError, "is a device or a pipe"),
         ):
@@ -145,17 +145,17 @@ class TestChecks:
             check_output(tmp_path / "old")
         monkeypatch.setattr(os, "access", lambda path, how: False)
         for check in (check_output, check_folder):
-            with pytest.raises(PermissionError, match="you may not write to the directory"):
+            with pytest.raises(PermissionError, match="no permission to write to the directory"):
                 check(tmp_path / "new")
 
     def test_before_the_work(self, tmp_path):
         """Models that are not fitted would fail in the work."""
         nowhere = tmp_path / "nowhere" / "a"
-        with pytest.raises(FileNotFoundError, match="no directory"):
+        with pytest.raises(FileNotFoundError, match="does not exist"):
             write_report(LSPC(), [[1.0]], [0], nowhere)
-        with pytest.raises(FileNotFoundError, match="no directory"):
+        with pytest.raises(FileNotFoundError, match="does not exist"):
             save(LSPC(), nowhere)
-        with pytest.raises(FileNotFoundError, match="no directory"):
+        with pytest.raises(FileNotFoundError, match="does not exist"):
             ProbabilityWriter(nowhere.with_suffix(".csv"), [0, 1])
 
 

@@ -533,7 +533,7 @@ class TestHistograms:
         assert LSPC(kernel=name).fit(X, y).scaling_ is None
 
 
-class TestMended:
+class TestProjected:
     """exp(−D/2σ²) of what is no distance has negative eigenvalues."""
 
     def indefinite(self, n=20, seed=0):

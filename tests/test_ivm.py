@@ -634,7 +634,7 @@ class TestDisplays:
         np.testing.assert_array_equal(losses, model.path_["tuning_log_loss"])
         np.testing.assert_array_equal(points, model.path_["n_points"])
         np.testing.assert_array_equal(objective, model.growth_["objective"])
-        with pytest.raises(ValueError, match="axes: 3 are needed"):
+        with pytest.raises(ValueError, match="axes has length 2, but 3 plots need 3 axes"):
             display.plot(display.axes_[:2])
 
     def test_refused(self):
@@ -656,8 +656,14 @@ class TestRefused:
     @pytest.mark.parametrize(
         "name, bad, message",
         [
-            *[("tol", bad, f"tol={bad!r} must be a number between 0 and 1") for bad in (0.0, 1, np.nan, "small", True)],
-            *[("tuning_fraction", bad, f"tuning_fraction={bad!r} must be a number between") for bad in (1.0, None)],
+            *[
+                ("tol", bad, f"tol={bad!r} must be a number strictly between 0 and 1")
+                for bad in (0.0, 1, np.nan, "small", True)
+            ],
+            *[
+                ("tuning_fraction", bad, f"tuning_fraction={bad!r} must be a number strictly between")
+                for bad in (1.0, None)
+            ],
             *[("lookback", bad, f"lookback={bad!r} must be a whole number of at least 1") for bad in (0, 1.5, True)],
             *[("max_points", bad, f"max_points={bad!r} must be a whole number of at least 1") for bad in (0, 2.0, "x")],
             *[
@@ -720,7 +726,7 @@ class TestRefused:
             ((X, X[:, 0]), "continuous"),
             ((np.full_like(X, np.inf), Y), "X contains infinity"),
             ((X, Y, -np.ones(40)), "sample_weight has negative"),
-            ((1e200 * X, Y), "X has values beyond"),
+            ((1e200 * X, Y), "X has values above"),
         ]:
             with pytest.raises(ValueError, match=message):
                 quick(scaling=None).fit(*args)

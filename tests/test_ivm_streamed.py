@@ -121,7 +121,7 @@ class TestChoice:
         sums = search.all_rows.sum(LossSumsOf(features, beta, search.task.loss, search.encoding))
         here = Expansion.of(sums, beta, search.ridge)
         corner = model.lower[3:, 3:]
-        rest = here.beyond(4).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
+        rest = here.eliminate_first(4).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
         found = list(best_first(rest, 1e-10))[:4]
         picked, last = [], here.value - rest.value
         for best, decrease in found:

@@ -327,7 +327,7 @@ class TestAround:
     @pytest.mark.parametrize("solver", ["newton", "lbfgs", "sgd"])
     def test_says_that_it_did_not_converge(self, solver):
         X, y = classes()
-        with pytest.warns(ConvergenceWarning, match="max_iter=1 .*raise max_iter"):
+        with pytest.warns(ConvergenceWarning, match="max_iter=1 .*increase max_iter"):
             model(solver=solver, ridge=1e-6, max_iter=1, tol=1e-12).fit(X, y)
 
     @pytest.mark.parametrize("name", ["tol", "max_iter"])

@@ -159,7 +159,7 @@ def test_a_class_that_no_row_has():
 
 def test_says_that_it_did_not_converge(small_sample):
     X, y, _ = rows_of(3)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 passes over all rows at ridge=1e-06; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 passes over all rows at ridge=1e-06; increase max_iter"):
         assert given(X, ridge=1e-6, max_iter=2, tol=1e-9).fit(X, y).n_iter_ == 2
 
 

@@ -308,13 +308,13 @@ def test_bend_is_the_derivative_of_the_remainder(problem):
     solved, _ = parts_of(problem)
     k, row, step = solved.R.shape[1], 4, 1e-6
     moves = 0.3 * np.random.default_rng(0).normal(size=(N, k, 1))
-    bend = solved._bend(moves, row)
-    assert bend.shape == (N, k, k)
+    jacobian = solved._remainder_jacobian(moves, row)
+    assert jacobian.shape == (N, k, k)
     for j in range(k):
         e = np.zeros((1, k, 1))
         e[0, j] = step
         numeric = (solved._remainder(moves + e, [row]) - solved._remainder(moves - e, [row])) / (2 * step)
-        assert_allclose(bend[:, :, j], numeric[:, :, 0], rtol=1e-5, atol=1e-7)
+        assert_allclose(jacobian[:, :, j], numeric[:, :, 0], rtol=1e-5, atol=1e-7)
     every = solved._remainder(np.repeat(moves, N, axis=2))
     assert_allclose(solved._remainder(moves, [row])[:, :, 0], every[:, :, row], rtol=1e-12, atol=1e-14)
 

@@ -110,12 +110,12 @@ def test_a_name_that_is_nearly_known(make, name, typed, meant):
 
 
 def test_a_name_that_is_like_none():
-    with pytest.raises(ValueError, match=r"kernel='sigmoid' is not known\. Known kernels: 'auto'"):
+    with pytest.raises(ValueError, match=r"kernel='sigmoid' is not known\. Use one of 'auto'"):
         LSPC(kernel="sigmoid").fit(X, Y)
 
 
 OTHERS = {
-    "values of a pair": (lambda: LSPC(kernel=lambda x, z: 1.0).fit(X, Y), "all rows and all centres, not with pairs"),
+    "values of a pair": (lambda: LSPC(kernel=lambda x, z: 1.0).fit(X, Y), "all rows and all centres at once"),
     "rows of a precomputed kernel": (
         lambda: LSPC(kernel="precomputed", ridge=0.1).fit(X @ X.T + np.eye(60), Y).predict(X),
         "X has 3 features.*60.*one column per training row",
@@ -255,7 +255,7 @@ def test_a_rejection_of_a_class_with_one_row():
         ({"coverage": 0.9}, "coverage=0.9 needs 9 calibration rows, but there are 3: every label"),
         (
             {"coverage": 0.6, "by_class": True},
-            "2 calibration rows of every class, and there are 1: the label of one class",
+            "2 calibration rows of each class, but there are 1: the label of one class",
         ),
     ],
     ids=["all", "by class"],

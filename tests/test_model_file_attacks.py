@@ -231,7 +231,7 @@ def test_long_numbers(text, file):
 def test_types_of_long_text(file):
     made = file(make_pipeline(OneHotEncoder(), LSPC(**GIVEN)).fit(X.round(), Y))
     made.state("OneHotEncoder")["dtype"] = made.prepend({"is": "dtype", "name": "<U90000000"})
-    assert "takes more memory" in costs(made.write())
+    assert "takes too much memory" in costs(made.write())
     made.nodes[0]["name"] = "<U9000"
     assert "no type of numbers" in costs(made.write())
 
@@ -539,10 +539,27 @@ def test_steps_that_failed_at_the_first_prediction(tmp_path):
     words = make_pipeline(TfidfVectorizer(), LSPC(**GIVEN)).fit(
         ["some words", "and others", "some more"] * 3, [0, 1, 0] * 3
     )
-    words[0].token_pattern = None
+    words.steps.insert(1, ("again", words[0]))
+    with pytest.raises(ModelFileError, match="TfidfVectorizer makes no text"):
+        kproba.save(words, tmp_path / "m.kproba")
+    del words.steps[1]
+    words[0].vocabulary = str
+    with pytest.raises(ModelFileError, match="vocabulary is a type"):
+        kproba.save(words, tmp_path / "m.kproba")
+    words[0].token_pattern, words[0].vocabulary = None, None
     with pytest.raises(ModelFileError, match="token_pattern is no pattern"):
         kproba.save(words, tmp_path / "m.kproba")
     model = LSPC(**GIVEN).fit(X, y)
     model.n_jobs = 0
     with pytest.raises(ModelFileError, match="n_jobs is zero"):
+        kproba.save(model, tmp_path / "m.kproba")
+
+
+def test_steps_that_work_on_several_cores_are_tried_too(tmp_path):
+    columns = ColumnTransformer([("words", OneHotEncoder(), [0, 1])], remainder=SimpleImputer(), n_jobs=-1)
+    rows = np.array([["a", "b", 1.0, 2.0], ["c", "d", 3.0, 4.0]] * 4, dtype=object)
+    model = make_pipeline(columns, LSPC(**GIVEN)).fit(rows, [0, 1] * 4)
+    kproba.save(model, tmp_path / "m.kproba")
+    model[0].transformers_[1] = ("remainder", model[0].transformers_[1][1], [2])
+    with pytest.raises(ModelFileError):
         kproba.save(model, tmp_path / "m.kproba")

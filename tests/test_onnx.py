@@ -560,7 +560,7 @@ class TestErrors:
         clf = LSPC(ridge=1e-2).fit(numbers, y)
         with pytest.raises(TypeError, match="column 'rooms' contains strings"):
             to_onnx(clf, numbers.astype({"rooms": str}))
-        with pytest.raises(TypeError, match="column 'rooms' holds datetime"):
+        with pytest.raises(TypeError, match="column 'rooms' has dtype datetime"):
             to_onnx(clf, numbers.assign(rooms=np.datetime64("2020-01-01")))
         clf = LSPC(ridge=1e-2).fit(numbers.rename(columns={"rooms": "label"}), y)
         with pytest.raises(ValueError, match="'label', which is the name of an output"):

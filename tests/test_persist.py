@@ -321,7 +321,7 @@ def test_refuses_to_save(tmp_path):
     with pytest.raises(ModelFileError, match="cycle"):
         kproba.save(loop, path)
     assert os.listdir(tmp_path) == []
-    with pytest.raises(FileNotFoundError, match="there is no directory"):
+    with pytest.raises(FileNotFoundError, match="does not exist; create it first"):
         kproba.save(LSPC(), tmp_path / "no" / "m.kproba")
     with pytest.raises(IsADirectoryError, match="is a directory"):
         kproba.save(LSPC(), tmp_path)

@@ -393,7 +393,7 @@ def test_passes_on_what_the_classifier_has(toy):
     [
         ({}, "set exactly one of max_error, cost and threshold; got none"),
         ({"max_error": 0.1, "cost": 0.1}, "got max_error and cost"),
-        ({"max_error": 0.0}, "max_error=0.0 must be a number between 0 and 1"),
+        ({"max_error": 0.0}, "max_error=0.0 must be a number strictly between 0 and 1"),
         ({"max_error": True}, "max_error=True"),
         ({"cost": 1.0}, "cost=1.0"),
         ({"cost": np.ones((3, 3))}, r"cost has shape \(3, 3\); with 3 classes use"),
@@ -461,7 +461,7 @@ def test_display(toy):
     assert np.array_equal(given.curve["upper_bound"], plain.curve["upper_bound"])
     own = displays.RiskCoverageDisplay.from_estimator(model)
     assert np.array_equal(own.curve["error"], model.risk_coverage_curve_["error"])
-    with pytest.raises(ValueError, match="give X and y"):
+    with pytest.raises(ValueError, match="pass X and y"):
         displays.RiskCoverageDisplay.from_estimator(model.estimator_)
 
 

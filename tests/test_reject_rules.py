@@ -160,6 +160,16 @@ class TestCurves:
         n_wrong, last = errors_by_rank([1, 2], [1.0, 0.0])
         assert n_wrong.tolist() == [0, 1] and n_wrong.dtype.kind == "i" and last.tolist() == [0, 1]
 
+    def test_counts_at_a_threshold(self):
+        curve = risk_coverage([0.9, 0.6, 0.8], [False, True, False])
+        assert [curve.at(t) for t in (0.95, 0.9, 0.8, 0.7, 0.0)] == [(0, 0), (1, 0), (2, 0), (2, 0), (3, 1)]
+
+    def test_thresholds_are_rounded_down_to_a_unit(self):
+        curve = risk_coverage([0.29, 0.25, 0.3], [True, False, False], 0.1)  # 0.3/0.1 is slightly below 3
+        np.testing.assert_allclose(curve.thresholds, [0.3, 0.2])
+        assert curve.kept.tolist() == [1, 3] and curve.wrong.tolist() == [0, 1] and curve.unit == 0.1
+        assert curve.at(0.3) == (1, 0) and curve.at(0.2) == (3, 1) and curve.at(0.300001) == (0, 0)
+
 
 class TestRanks:
     @pytest.mark.parametrize("max_error", [0.05, 0.3, 0.9])

@@ -41,18 +41,18 @@ from kproba import (
 from kproba.decisions.risk_coverage import risk_coverage
 from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import figures
+from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
 from kproba.report.measures import (
     intervals,
     reliability,
     resampled_means,
     resampling_units,
-    summed_up,
+    summarize,
     thinned,
     unit_losses,
 )
 from kproba.report.page import page
-from kproba.report.rivals import Rival
 from kproba.report.search_map import search_panels
 from made_up import HOSTILE, Oracle, made_up
 
@@ -123,10 +123,10 @@ class TestFacts:
         model, X, y = three
         codes, proba = np.searchsorted(model.classes_, y), model.predict_proba(X)
         columns = unit_losses(codes, proba, np.arange(len(y)))
-        assert summed_up(columns.mean(axis=0))[3] == pytest.approx(calibration_error(y, proba))
+        assert summarize(columns.mean(axis=0))[3] == pytest.approx(calibration_error(y, proba))
         counts = np.random.default_rng(1).multinomial(len(y), np.full(len(y), 1 / len(y)))
         gaps = np.abs(counts @ columns[:, 3:]).sum() / len(y)
-        assert summed_up(counts @ columns / len(y))[3] == pytest.approx(gaps)
+        assert summarize(counts @ columns / len(y))[3] == pytest.approx(gaps)
 
     def test_sums_of_units_are_those_of_their_rows(self, three):
         model, X, y = three
@@ -212,7 +212,7 @@ class TestFacts:
         assert facts.n_mistakes == (said != y).sum()
 
 
-class TestRivals:
+class TestBaselines:
     def test_base_rates_of_the_training_rows(self, three):
         model, X, y = three
         base = collect(model, X, y, y_train=["a", "a", "a", "b", "b", "c"]).scores[1]
@@ -231,7 +231,7 @@ class TestRivals:
         model, X, y = three
         codes, proba = np.searchsorted(model.classes_, y), model.predict_proba(X)
         own, twin, other = scores_of(
-            [Rival("a", proba), Rival("b", proba), Rival("c", 0.9 * proba + 0.1 / 3)], codes, 0
+            [ModelProba("a", proba), ModelProba("b", proba), ModelProba("c", 0.9 * proba + 0.1 / 3)], codes, 0
         )
         assert own.excess is None and (twin.excess.low, twin.excess.high) == (0.0, 0.0)
         assert other.excess.value == pytest.approx(other.log_loss.value - own.log_loss.value)
@@ -249,7 +249,7 @@ class TestRivals:
         alone = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(frame[["size"]], y)
         assert [score.name for score in facts.scores] == ["LSPC", "base rates", "logistic regression"]
         assert facts.scores[2].log_loss.value == pytest.approx(log_loss(y, alone.predict_proba(frame[["size"]])))
-        assert any("columns that the pipeline makes" in note for note in facts.notes)
+        assert any("columns that the pipeline computes" in note for note in facts.notes)
         assert facts.columns == ("size", "word")
         assert facts.doubtful[0].values[1] in "abcd"
         held_out = collect(model, frame, y, on="leave-one-out")
@@ -288,7 +288,7 @@ class TestModels:
         facts = collect(model, X, y, on="leave-one-out")
         assert facts.on == "leave-one-out" and facts.n_rows == len(y)
         assert facts.scores[0].log_loss.value == pytest.approx(log_loss(y, model.loo_proba_))
-        assert "leave-one-out" in facts.notes[0] and "5 folds" in facts.notes[-1]
+        assert "leave-one-out" in facts.notes[0] and "5-fold" in facts.notes[-1]
         assert collect(model, on="leave-one-out", X_train=X, y_train=y).scores == facts.scores
 
     def test_leave_one_out_without_rows(self, cancer):
@@ -301,7 +301,7 @@ class TestModels:
         X, y = load_iris(return_X_y=True)
         model = make_pipeline(StandardScaler(), LSPC(random_state=0)).fit(X, y)
         facts = collect(model, X, y, on="leave-one-out")
-        assert facts.model == "LSPC" and ("steps before it", "StandardScaler") in facts.fitted
+        assert facts.model == "LSPC" and ("earlier steps", "StandardScaler") in facts.fitted
         assert len(facts.panels) >= 2
         assert any("steps before" in note for note in facts.notes)
 
@@ -317,13 +317,13 @@ class TestModels:
         model = ImportVectorMachine(random_state=0).fit(X, y)
         facts = collect(model, X, y, on="leave-one-out")
         assert facts.path.chosen == model.ridge_
-        assert "Leave-one-out of ImportVectorMachine is an approximation." in facts.notes
+        assert "Leave-one-out of ImportVectorMachine is approximate." in facts.notes
         assert {"path-loss", "path-points"} <= set(Reader(page(facts)).ids())
 
     def test_class_weights_are_said_to_move_the_probabilities(self):
         X, y = load_iris(return_X_y=True)
         model = LogisticRegression(max_iter=500, class_weight="balanced").fit(X, y)
-        assert any("class_weight moves the prior" in note for note in collect(model, X, y).notes)
+        assert any("class_weight changes the prior" in note for note in collect(model, X, y).notes)
 
     @pytest.mark.parametrize(
         "options",
@@ -470,7 +470,7 @@ class TestPage:
     def test_page_says_which_rows(self, cancer):
         model, X, y, X_train, y_train = cancer
         assert "284 held-out rows" in page(collect(model, X, y))
-        assert "285 training rows, each left out" in page(collect(model, X_train, y_train, on="leave-one-out"))
+        assert "285 training rows (leave-one-out)" in page(collect(model, X_train, y_train, on="leave-one-out"))
 
     def test_embedded_numbers(self, three):
         model, X, y = three
@@ -554,7 +554,7 @@ class TestFile:
         model, X, y, _, _ = cancer
         with pytest.raises(IsADirectoryError, match="is a directory"):
             write_report(model, X, y, tmp_path)
-        with pytest.raises(FileNotFoundError, match="make it first"):
+        with pytest.raises(FileNotFoundError, match="create it first"):
             write_report(model, X, y, tmp_path / "nowhere" / "report.html")
 
     def test_needs_no_extra_and_is_imported_where_used(self, tmp_path):
@@ -579,7 +579,7 @@ class TestErrors:
             collect(model, X)
         with pytest.raises(ValueError, match=r"y has 699 rows"):
             collect(model, X, y[:-1])
-        with pytest.raises(ValueError, match="labels that the model does not know: 'z'"):
+        with pytest.raises(ValueError, match="labels that are not classes of the model: 'z'"):
             collect(model, X, np.where(y == "a", "z", y))
         with pytest.raises(ValueError, match="names has 2 entries, but X has 3 columns"):
             collect(model, X, y, names=["p", "q"])
@@ -592,7 +592,7 @@ class TestErrors:
             collect(LinearSVC().fit(X, y), X, y)
         with pytest.raises(ValueError, match="needs loo_proba_, which Oracle does not have"):
             collect(*three, on="leave-one-out")
-        with pytest.raises(ValueError, match="a model does not keep them"):
+        with pytest.raises(ValueError, match="which a model does not store"):
             collect(LSPC(kernel="gaussian", width=1.0, ridge=0.1).fit(X, y), on="leave-one-out")
         from sklearn.exceptions import NotFittedError
 
@@ -612,7 +612,7 @@ class TestErrors:
             def predict_proba(self, X):
                 return np.asarray(X) * 3.0
 
-        with pytest.raises(ValueError, match="no probabilities"):
+        with pytest.raises(ValueError, match="not probabilities"):
             collect(Wrong(["a", "b"]).fit(), [[0.2, 0.8]], ["a"])
 
 
@@ -654,14 +654,14 @@ class TestDisplays:
         assert middle == pytest.approx([log_loss(y, proba), log_loss(y, 0.5 * proba + 0.5 / 3)])
         beside = displays.ScoresDisplay.from_estimator(model, X, y, X_train=X, y_train=y)
         assert [score.name for score in beside.scores] == ["Oracle", "base rates", "logistic regression"]
-        with pytest.raises(TypeError, match="proba: a dict of names and probabilities is needed, got ndarray"):
+        with pytest.raises(TypeError, match="proba must be a non-empty dict of names and probabilities, got ndarray"):
             displays.ScoresDisplay.from_predictions(y, proba)
 
     def test_search_map(self, cancer):
         model = cancer[0]
         found = displays.SearchMapDisplay.from_estimator(model)
         assert [ax.get_title() for ax in found.axes_] == [panel.title for panel in search_panels(model)]
-        with pytest.raises(ValueError, match="axes: 3 are needed"):
+        with pytest.raises(ValueError, match="axes has length 1, but 3 plots need 3 axes"):
             found.plot(found.axes_[:1])
 
     def test_search_line(self):

@@ -334,7 +334,7 @@ def test_labels_that_mean_harm_stay_text(show):
     browser = show("hostile")
     with pytest.raises(NoAlertPresentException):
         browser.switch_to.alert.text  # noqa: B018
-    assert browser.title == "Oracle: what its probabilities are worth"
+    assert browser.title == "Oracle: evaluation report"
     assert browser.execute_script("return [document.scripts.length, document.images.length]") == [2, 0]
     names = browser.execute_script(
         "return [...document.querySelectorAll('#class-table tbody th')].map(e => e.textContent)"

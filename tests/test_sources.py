@@ -460,7 +460,7 @@ class TestRefused:
         path = write(tmp_path / "x.parquet", labelled())
         refuses(ValueError, "columns contains 'y', which is the target", opened, path, columns=["a", "y"])
         refuses(ValueError, "target and weight are both 'y'", opened, path, weight="y")
-        refuses(ValueError, "columns names 'a' more than once", opened, path, columns=["a", "a"])
+        refuses(ValueError, "columns contains 'a' more than once", opened, path, columns=["a", "a"])
         refuses(TypeError, r"columns='a' must be a list.*\['a'\]", opened, path, columns="a")
         refuses(ValueError, "no feature column", opened, path, columns=[])
         refuses(ValueError, "dtype='int32'.*'float32' or 'float64'", opened, path, dtype="int32")

@@ -107,7 +107,7 @@ class TestWithLeaveOneOut:
         found = judged(capsys, path, folder / "whole.kproba")
         assert found["on"] == "leave-one-out and held-out" and found["training_rows"] == 60
         assert run("evaluate", path, "--model", folder / "whole.kproba") == 0
-        assert "60 of these 300 rows equal rows that the model was fitted on" in capsys.readouterr().err
+        assert "60 of these 300 rows equal training rows of the model" in capsys.readouterr().err
 
     def test_repeated_rows(self, folder, capsys):
         """In the training table, and in the file that is judged."""
@@ -132,7 +132,7 @@ class TestWithLeaveOneOut:
         path = written(pd.concat([table(1), table().iloc[:60]]), folder / "both.csv")
         found = judged(capsys, path, folder / "whole.kproba", "report", "--out", folder / "both.html")
         assert found["on"] == "leave-one-out and held-out"
-        assert "60 of these 300 rows equal rows" in (folder / "both.html").read_text()
+        assert "60 of these 300 rows equal training rows" in (folder / "both.html").read_text()
 
 
 class TestWithout:
@@ -153,8 +153,8 @@ class TestWithout:
         found = judged(capsys, folder / "train.csv", folder / "large.kproba", "report", "--out", page)
         assert found["on"] == "training" and "warning" in found
         text = page.read_text()
-        assert "training rows: nothing here is about new rows" in text and "held-out rows" not in text
-        assert "the figures say nothing about new rows" in text
+        assert "training rows: results do not apply to new rows" in text and "held-out rows" not in text
+        assert "the results say nothing about new rows" in text
         assert run("report", folder / "train.csv", "--model", folder / "large.kproba", "--out", page, "--quiet") == 0
         assert "say nothing about new rows" in capsys.readouterr().out
 
@@ -168,7 +168,7 @@ class TestWithout:
         X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % 2
         clf = LSPC(kernel="gaussian", width=1.0, ridge=1e-3).fit(X, y)
         page = write_report(clf, X, y, tmp_path / "r.html", on="training").read_text()
-        assert "the figures say nothing about new rows" in page
+        assert "the results say nothing about new rows" in page
         with pytest.raises(ValueError, match="on='trained' is not known"):
             write_report(clf, X, y, tmp_path / "r.html", on="trained")
 

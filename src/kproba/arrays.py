@@ -1,4 +1,4 @@
-"""Where arrays are computed: a library and one of its devices."""
+"""Devices: an array library together with one of its devices, such as PyTorch on a GPU."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy as np
 
 try:
     import array_api_compat
-except ImportError:  # scikit-learn brings a copy
+except ImportError:  # scikit-learn has a copy
     from sklearn.externals import array_api_compat  # type: ignore[no-redef]
 
-#: Features of one batch take about so many bytes: enough to keep a GPU busy, little beside its memory.
+#: Size of the features of one batch: enough to keep a GPU busy, small compared to its memory.
 BLOCK_BYTES = 1 << 30
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
 def is_tensor(X) -> bool:
-    """Whether X is an array of a library that computes by itself, wherever the array lies; nothing is imported."""
+    """Whether X is an array of one of the supported libraries, on any device; nothing is imported."""
     return type(X).__module__.partition(".")[0] in _LIBRARIES and hasattr(X, "shape")
 
 
 def to_numpy(X):
-    """X as a NumPy array if it is a tensor; anything else as it is."""
+    """X as a NumPy array if it is a tensor; anything else unchanged."""
     return Device.of(X).get(X) if is_tensor(X) else X
 
 
@@ -39,29 +39,29 @@ def choose(wanted, X) -> Device | None:
     found = Device.of(X)
     if wanted is not None and not _is_same(str(wanted), found):
         raise ValueError(
-            f"X lies on {found.name}, but device={str(wanted)!r}: move X there (X.to({str(wanted)!r}) in PyTorch), or "
-            "leave device=None to compute where X lies."
+            f"X is on {found.name}, but device={str(wanted)!r}: move X there (X.to({str(wanted)!r}) in PyTorch), or "
+            "set device=None to compute on the device of X."
         )
     return found
 
 
 def _is_same(wanted: str, found: Device) -> bool:
-    """ "cuda" alone means whichever GPU the tensor is on."""
+    """Whether ``wanted`` names the device; "cuda" without a number matches any GPU."""
     return wanted == found.name or (":" not in wanted and wanted == found.name.partition(":")[0])
 
 
 def _named(wanted) -> Device:
-    """A device of PyTorch that a user named."""
+    """The PyTorch device with the name that the user gave."""
     name = str(wanted)
     if not re.fullmatch(r"cuda(:\d+)?", name):
         raise ValueError(f"device={wanted!r} is not known; use None, 'cpu', 'cuda' or 'cuda:<number>'.")
     try:
         torch = import_module("torch")
     except ImportError as error:
-        raise ImportError(f"device={name!r} needs PyTorch: pip install 'kproba[torch]'") from error
+        raise ImportError(f"device={name!r} requires PyTorch: pip install 'kproba[torch]'") from error
     if not torch.cuda.is_available():
         raise RuntimeError(
-            f"device={name!r}: PyTorch {torch.__version__} finds no GPU here. Use device=None for the CPU, or install "
+            f"device={name!r}: PyTorch {torch.__version__} finds no GPU. Use device=None for the CPU, or install "
             "PyTorch with CUDA and check torch.cuda.is_available()."
         )
     number = int(name.partition(":")[2] or torch.cuda.current_device())
@@ -72,14 +72,14 @@ def _named(wanted) -> Device:
 
 @dataclass(frozen=True)
 class Device:
-    """A library by its name and a device by its own: no more, so that what mentions one can be pickled anywhere."""
+    """The names of a library and a device, and nothing else, so that objects that refer to it can be pickled."""
 
     library: str
     name: str
 
     @classmethod
     def of(cls, X) -> Device:
-        """Where a tensor lies."""
+        """The device of a tensor."""
         library, device = type(X).__module__.partition(".")[0], array_api_compat.device(X)
         names = {"cupy": lambda: str(device.id), "array_api_strict": lambda: device._device}
         return cls(library, names.get(library, lambda: str(device))())
@@ -91,27 +91,28 @@ class Device:
 
     @property
     def _handle(self) -> Any:
-        """The device as its library knows it."""
+        """The device object of the library."""
         if self.library == "array_api_strict":
             return self.xp.Device(self.name)
         return import_module("cupy").cuda.Device(int(self.name)) if self.library == "cupy" else self.name
 
     @property
     def has_triton(self) -> bool:
-        """Whether kernels of our own can run there."""
+        """Whether Triton kernels can run on the device."""
         return self._is_cuda and find_spec("triton") is not None
 
     def put(self, array, dtype=None):
-        """An array on the device; ``dtype`` is NumPy's."""
+        """Copy an array to the device; ``dtype`` is a NumPy dtype."""
         if not is_tensor(array):
             array = np.asarray(array)
-            if not array.flags.writeable:  # PyTorch shares memory with NumPy where it can, and warns of such
+            if not array.flags.writeable:  # PyTorch shares memory with NumPy and warns about read-only arrays
                 array = array.copy()
         dtype = None if dtype is None else getattr(self.xp, np.dtype(dtype).name)
         return self.xp.asarray(array, dtype=dtype, device=self._handle)
 
     def put_ahead(self, array):
-        """The same by a thread that runs ahead of the computing: in the order of the computing it would wait for it."""
+        """The same on a separate CUDA stream, for prefetching: on the default stream the copy would wait for
+        computations."""
         if not self._is_cuda or is_tensor(array):
             return self.put(array)
         torch = import_module("torch")
@@ -119,7 +120,7 @@ class Device:
         with torch.cuda.stream(stream):
             there = self.put(array)
         stream.synchronize()
-        there.record_stream(torch.cuda.current_stream(self.name))  # its memory is not free before it has been used
+        there.record_stream(torch.cuda.current_stream(self.name))  # keeps its memory until it has been used
         return there
 
     @property
@@ -127,7 +128,7 @@ class Device:
         return self.library == "torch" and self.name.startswith("cuda")
 
     def get(self, array) -> np.ndarray:
-        """A NumPy array of what lies on the device."""
+        """Copy an array from the device to NumPy."""
         if self.library == "torch":
             return array.detach().cpu().numpy()
         if self.library == "cupy":
@@ -139,7 +140,7 @@ class Device:
         return self.get(self.xp.take(X, self.put(rows), axis=0))
 
     def floats(self, X):
-        """A tensor as float32 if it is float32 or less, and as float64 otherwise; out of the graph of gradients."""
+        """A tensor as float32 if it has at most that precision, otherwise as float64; detached from autograd."""
         X = X.detach() if self.library == "torch" else X
         low = [getattr(self.xp, name) for name in ("float32", "float16", "bfloat16") if hasattr(self.xp, name)]
         return self.xp.astype(X, self.xp.float32 if X.dtype in low else self.xp.float64, copy=False)
@@ -156,7 +157,7 @@ class Device:
 
     @property
     def free_bytes(self) -> float:
-        """Memory that an array may take; infinity where the device does not say."""
+        """Free memory of the device; infinity if unknown."""
         if self._is_cuda:
             torch = import_module("torch")
             torch.cuda.empty_cache()
@@ -166,7 +167,7 @@ class Device:
     def set_diagonal(self, matrix, values: np.ndarray) -> None:
         """Set the diagonal, in place."""
         there, places = self.put(values), range(len(values))
-        if self.library == "array_api_strict":  # the standard knows no other way
+        if self.library == "array_api_strict":  # the standard has no other way
             for k in places:
                 matrix[k, k] = there[k]
         else:
@@ -174,7 +175,7 @@ class Device:
             matrix[index, index] = there
 
     def product(self, left, right):
-        """A matrix product in full precision, whatever the process allows elsewhere: TF32 makes H indefinite."""
+        """A matrix product in full precision, whatever the global setting: TF32 would make H indefinite."""
         if not self._is_cuda:
             return left @ right
         torch = import_module("torch")
@@ -188,7 +189,7 @@ class Device:
             torch.set_float32_matmul_precision(allowed)
 
     def cholesky(self, matrix):
-        """The lower factor, by the lower triangle alone; None where the matrix is not positive definite."""
+        """The lower Cholesky factor, from the lower triangle only; None if the matrix is not positive definite."""
         if self.library == "torch":
             lower, info = import_module("torch").linalg.cholesky_ex(matrix)
             return None if int(info) else lower
@@ -196,7 +197,7 @@ class Device:
             lower = self.xp.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             return None
-        return lower if bool(self.xp.all(self.xp.isfinite(lower))) else None  # CuPy leaves NaN instead of an error
+        return lower if bool(self.xp.all(self.xp.isfinite(lower))) else None  # CuPy returns NaN instead of raising
 
     def solve_lower(self, lower, right, transposed: bool = False):
         """L⁻¹B, or L⁻ᵀB."""
@@ -218,7 +219,7 @@ def _namespace(library: str):
 
 
 def in_place(name: str, values):
-    """exp, sqrt or another function of every value; in place where the library can."""
+    """Apply exp, sqrt or another elementwise function, in place if the library supports it."""
     if isinstance(values, np.ndarray):
         return getattr(np, name)(values, out=values)
     if hasattr(values, f"{name}_"):
@@ -227,7 +228,7 @@ def in_place(name: str, values):
 
 
 def clip_negative(values):
-    """max(v, 0) of every value; in place where the library can."""
+    """max(v, 0) elementwise, in place if the library supports it."""
     if isinstance(values, np.ndarray):
         return np.maximum(values, 0.0, out=values)
     if hasattr(values, "clamp_"):

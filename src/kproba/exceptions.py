@@ -1,4 +1,4 @@
-"""The warnings kproba gives, so that users can filter or escalate them by class; and the errors of files."""
+"""Warnings of kproba, as classes that you can filter or turn into errors, and errors about files."""
 
 from __future__ import annotations
 
@@ -6,55 +6,55 @@ import sklearn.exceptions
 
 
 class KprobaWarning(UserWarning):
-    """Parent of every warning of this package."""
+    """Base class of all kproba warnings."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint is damaged, or of another version or fit; the message says which file and what to do."""
+    """A checkpoint is damaged, or belongs to another version or fit; the message names the file and what to do."""
 
 
 class ConditionWarning(KprobaWarning):
-    """A linear system was singular or nearly so; the message says what was done about it."""
+    """A linear system was (nearly) singular; the message says how it was solved."""
 
 
 class ConvergenceWarning(KprobaWarning, sklearn.exceptions.ConvergenceWarning):
-    """A fit ended before it had converged; the message says how far it came and what to do.
+    """A fit stopped before it converged; the message says how far it got and what to do.
 
-    A filter for scikit-learn's warning of this name works for it too.
+    Filters for scikit-learn's ``ConvergenceWarning`` match it too.
     """
 
 
 class DegenerateModelWarning(KprobaWarning):
-    """A small model of a row could not be fitted; the message says what stands in for it."""
+    """The model of a single sequence could not be fitted; the message says what is used instead."""
 
 
 class FewRowsWarning(KprobaWarning):
-    """A class, or a set of calibration rows, has too few rows for what is asked; the message says what follows."""
+    """A class or the calibration set has too few rows; the message says what follows from that."""
 
 
 class IndefiniteKernelWarning(KprobaWarning):
-    """A kernel matrix had negative eigenvalues, which were set to zero; the message says how much that was."""
+    """A kernel matrix had negative eigenvalues, which were set to zero; the message says how large they were."""
 
 
 class ModelFileWarning(KprobaWarning):
-    """A model file was written by other versions; the message says which."""
+    """A model file was written by other versions of its libraries; the message lists them."""
 
 
 class UnreadableWarning(KprobaWarning):
-    """A column of new rows holds nothing that the model can read; the message says which and what it has."""
+    """A column of new rows has no values that the model can read; the message names it and shows what it contains."""
 
 
 class ModelFileError(ValueError):
-    """A model cannot be saved to a file, or a file cannot be loaded; the message says what is wrong with it."""
+    """A model cannot be saved, or a model file cannot be loaded; the message says why."""
 
 
 class NothingKeptWarning(KprobaWarning):
-    """No threshold keeps the promised error; the message says what was found and what to do."""
+    """No threshold guarantees the requested error; the message says why and what to do."""
 
 
 class TargetWarning(KprobaWarning):
-    """y is of a form that can be fitted but is hardly meant; the message says what it was taken for."""
+    """``y`` has a valid but unusual form; the message says how it was interpreted."""
 
 
 class UnitsWarning(KprobaWarning):
-    """Columns or a width are in units that leave the kernel next to nothing to see; the message says which."""
+    """The units of the columns or of the width make the kernel nearly constant or diagonal; the message says which."""

@@ -1,8 +1,8 @@
-"""From scores to probabilities: rows that are at least zero and sum to one, always.
+"""Links from scores to probabilities, whose rows are non-negative and sum to one.
 
-A link sees raw scores S (n, c), the least-squares estimates of the class posteriors. ``decision`` gives the
-numbers whose order it decides by, ``probabilities`` normalises them, and ``log_probabilities`` are their logarithms
-without underflow where the link allows.
+A link takes raw scores S (n, c), the least-squares estimates of the class posteriors. ``decision`` returns values whose
+order determines the prediction, ``probabilities`` normalises them, and ``log_probabilities`` returns the logarithms,
+without underflow if the link allows.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy.special import expit, log_expit, log_softmax
 from .data.rows import Rows
 
 NAMES = ("auto", "clip", "clip-parameters", "none", "softmax")
-#: Those that are fitted on held-out scores.
+#: Links that are fitted on held-out scores.
 CALIBRATED = ("auto", "softmax")
 
 
 @dataclass(frozen=True)
 class Clip:
-    """Negative scores become zero, then rows are normalised; all zero gives 1/c (2011 Eq. 6, 2010 Eq. 3).
+    """Sets negative scores to zero and normalises rows; all zeros give 1/c (2011 Eq. 6, 2010 Eq. 3).
 
     >>> import numpy as np
     >>> Clip().probabilities(np.array([[0.6, 0.2, -0.1], [-1.0, -1.0, -2.0]])).round(3)
@@ -36,19 +36,20 @@ class Clip:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         positive = np.maximum(scores, 0.0)
         largest = positive.max(axis=1, keepdims=True)
-        # dividing by the largest first keeps scores near the smallest float from vanishing in the sum
+        # dividing by the largest first keeps tiny scores from underflowing in the sum
         positive = np.divide(positive, largest, out=np.ones_like(positive), where=largest > 0)
         return positive / positive.sum(axis=1, keepdims=True)
 
     def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """−inf where a score is not positive."""
+        """−inf if a score is not positive."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities(scores))
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Scores over their sum (LSPC′, 2011 Eq. 5): not probabilities, they may be negative or exceed one.
+    """Scores divided by their sum (LSPC′, 2011 Eq. 5); they may be negative or exceed one, so they are not
+    probabilities.
 
     >>> import numpy as np
     >>> Ratio().decision(np.array([[0.8, -0.3]]))
@@ -63,7 +64,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Softmax:
-    """p = exp(f)/Σexp(f): scores that were fitted as logarithms of probabilities (2001 Eq. 7, textbook Eq. 28.1).
+    """p = exp(f)/Σexp(f), for scores fitted as log-probabilities (2001 Eq. 7, textbook Eq. 28.1).
 
     >>> import numpy as np
     >>> Softmax().probabilities(np.array([[0.0, np.log(3.0)]])).round(2)
@@ -82,7 +83,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """p = 1/(1 + exp(−f)) for each tag by itself: scores are log-odds.
+    """p = 1/(1 + exp(−f)) for each tag independently; scores are log-odds.
 
     >>> import numpy as np
     >>> Sigmoid().probabilities(np.array([[0.0, np.log(3.0)]])).round(2)
@@ -103,11 +104,11 @@ class Sigmoid:
 class CalibratedSoftmax:
     """p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), fitted on leave-one-out scores.
 
-    g = ΣS is near one among the data and zero far away; q = S + (1 − g)π completes the scores by the class
-    prior π, so that they sum to one. ψ(q) = log softplus(κq) is linear in q for small κ, where p ∝ exp(βq), and
-    log q₊ for large κ, where p ∝ q₊^a: the papers' rounding, made smooth. Slopes a and offsets o are one a
-    class. A score of zero gives exactly the prior. Just outside the data scores may swing further than any that
-    the link was fitted on; q is held within ``span``, the range it has seen, and g within [0, 1].
+    g = ΣS is near one within the data and zero far away; q = S + (1 − g)π completes the scores with the class prior π,
+    so that they sum to one. ψ(q) = log softplus(κq) is linear in q for small κ, where p ∝ exp(βq), and log q₊ for large
+    κ, where p ∝ q₊^a, a smooth version of the papers' clipping. There is one slope a and one offset o per class. Scores
+    of zero give exactly the prior. Just outside the data, scores may exceed the range the link was fitted on, so q is
+    clipped to that range, ``span``, and g to [0, 1].
     """
 
     prior: np.ndarray
@@ -131,9 +132,9 @@ class CalibratedSoftmax:
 
 @dataclass(frozen=True)
 class PerTag:
-    """A two-class link for every tag. Scores (n, L + G): the tags', then the constants', which are tag plus not-tag.
+    """A two-class link for every tag. Scores (n, L + G) are those of the tags, then the constants (tag plus not-tag).
 
-    ``constant`` (L,) is the column of the constant that goes with each tag.
+    ``constant`` (L,) is the column of the constant for each tag.
     """
 
     link: Clip | Ratio
@@ -145,7 +146,7 @@ class PerTag:
         return function(pairs.reshape(-1, 2)).reshape(pairs.shape)
 
     def decision(self, scores: np.ndarray) -> np.ndarray:
-        """Positive where a tag is more likely than not."""
+        """Positive if a tag is more likely than not."""
         return np.diff(self._each(self.link.decision, scores), axis=2)[:, :, 0]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -154,7 +155,7 @@ class PerTag:
         return self._each(self.link.probabilities, scores)[:, :, 1]
 
     def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """−inf where a tag's score is not positive."""
+        """−inf if the score of a tag is not positive."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities(scores))
 
@@ -163,8 +164,8 @@ class PerTag:
 class CalibratedTags:
     """The calibrated softmax of every tag against "not this tag", all tags at once.
 
-    ``prior`` and ``sharpness`` are (L,); ``slope`` and ``span`` (2, L): of not-tag and tag, and the smallest and the
-    largest q; ``offset`` (L,) is that of the log-odds. ``constant`` (L,) is each tag's column of the constants.
+    ``prior`` and ``sharpness`` are (L,). ``slope`` (2, L) is for not-tag and tag, ``span`` (2, L) the smallest and
+    largest q. ``offset`` (L,) is added to the log-odds. ``constant`` (L,) is the column of the constant for each tag.
     """
 
     prior: np.ndarray
@@ -178,7 +179,7 @@ class CalibratedTags:
         """Log-odds of the tags (n, L)."""
         g = np.clip(scores[:, self.constant], 0.0, 1.0)
         q = complete_tags(scores, self.prior, self.constant)
-        # not-tag is completed to 1 − q, and both are held within the same span
+        # not-tag is completed to 1 − q, and both are clipped to the same span
         pairs = (np.clip(1.0 - q, *self.span), 1.0 - self.prior), (np.clip(q, *self.span), self.prior)
         rises = [log_softplus(self.sharpness * x) - log_softplus(self.sharpness * prior) for x, prior in pairs]
         odds = self.slope[1] * rises[1] - self.slope[0] * rises[0] + g * self.offset
@@ -193,7 +194,8 @@ class CalibratedTags:
 
 
 def in_blocks(function, scores: np.ndarray, n_rows: int = 4096) -> np.ndarray:
-    """``function`` of scores, some rows at a time: a link needs several temporaries of the size of its input."""
+    """Apply ``function`` to scores in blocks of rows, because links need several temporaries of the size of their
+    input."""
     n_rows = min(n_rows, max(16, TAG_CELLS // max(1, scores.shape[1])))
     if len(scores) <= n_rows:
         return function(scores)
@@ -201,7 +203,7 @@ def in_blocks(function, scores: np.ndarray, n_rows: int = 4096) -> np.ndarray:
 
 
 def complete_by_prior(scores: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """q = S + (1 − g)π: scores completed by the prior. Rows then sum to one."""
+    """q = S + (1 − g)π: scores completed with the prior, so that rows sum to one."""
     return scores + (1.0 - scores.sum(axis=1, keepdims=True)) * prior
 
 
@@ -211,20 +213,20 @@ def complete_tags(scores: np.ndarray, prior: np.ndarray, constant: np.ndarray) -
 
 
 def positive_prior(rows: Rows) -> np.ndarray:
-    """The prior, kept half a row away from zero (and, for tags, from one) where its logarithm would be infinite."""
+    """The prior, kept half a row away from zero (and, for tags, from one) so that its logarithm is finite."""
     edge = 0.5 / ((rows.tag_weight if rows.is_multilabel else rows.total_weight) + 1.0)
     return np.clip(rows.prior, edge, 1.0 - edge)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """exp(f)/Σexp(f) with the largest f taken out first (textbook, p. 324)."""
+    """exp(f)/Σexp(f), with the largest f subtracted first (textbook, p. 324)."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     return p
 
 
 def log_softplus(z: np.ndarray) -> np.ndarray:
-    """log log(1 + eᶻ); below −30 it is z to working precision."""
+    """log log(1 + eᶻ), which is z to working precision below −30."""
     return np.where(z < -30.0, z, np.log(_softplus(np.maximum(z, -30.0))))
 
 
@@ -233,25 +235,25 @@ def _softplus(z: np.ndarray) -> np.ndarray:
 
 
 def _log_softplus_slope(z: np.ndarray) -> np.ndarray:
-    """z·d/dz log softplus(z): the derivative by the logarithm of κ."""
+    """z·d/dz log softplus(z), the derivative with respect to log κ."""
     bounded = np.maximum(z, -30.0)
     return np.where(z < -30.0, z, bounded * expit(bounded) / _softplus(bounded))
 
 
-#: The link is fitted on at most this many rows, and about this many rows times classes: its parameters are few.
+#: The link has few parameters, so it is fitted on at most this many rows, and about this many rows times classes.
 LINK_ROWS, LINK_CELLS = 20_000, 100_000
-#: Rows times tags whose links are fitted together, and rows times columns that a link is applied to at a time.
+#: Rows times tags whose links are fitted together, and rows times columns to which a link is applied at a time.
 TAG_CELLS = 1 << 16
 
 
 def fit_link(name: str, held_out: np.ndarray | None, rows: Rows):
-    """The link of that name; the calibrated softmax is fitted on held-out scores (n, k) of the rows."""
+    """The link with this name; the calibrated softmax is fitted on held-out scores (n, k) of the rows."""
     if name in CALIBRATED:
         return _fit_tags(held_out, rows) if rows.is_multilabel else _fit_classes(held_out, rows)
     plain = Ratio() if name == "none" else Clip()
     if not rows.is_multilabel:
         return plain
-    # where coefficients are rounded, every tag has a constant of its own
+    # if coefficients are clipped, every tag has its own constant
     apart = rows.n_classes + np.arange(rows.n_classes)
     return PerTag(plain, apart if name == "clip-parameters" else rows.constant)
 
@@ -263,7 +265,7 @@ def _fit_classes(held_out, rows: Rows) -> CalibratedSoftmax:
 
 
 def _fit_tags(held_out, rows: Rows) -> CalibratedTags:
-    """Tags are fitted some at a time: few enough that what a step needs of all rows stays in a core's cache."""
+    """Fit tags in groups small enough for the arrays of a step to stay in the cache."""
     prior, width = positive_prior(rows), max(1, TAG_CELLS // len(rows))
     found = []
     for tags in (np.arange(start, min(start + width, len(prior))) for start in range(0, len(prior), width)):
@@ -276,10 +278,10 @@ def _fit_tags(held_out, rows: Rows) -> CalibratedTags:
 
 
 class SoftmaxFit:
-    """The penalised log-loss that the calibrated softmax minimises over x = (log a, log κ, δ, o).
+    """The penalised log-loss of the calibrated softmax, minimised over x = (log a, log κ, δ, o).
 
-    The slope of a class is a·e^δ. Two things keep the fit finite on separable scores: targets are drawn towards
-    the prior by the weight of one row, and slopes, offsets and κ are held by penalties worth about a row.
+    The slope of a class is a·e^δ. Two things keep the fit finite on separable scores: targets are shrunk towards the
+    prior by the weight of one row, and slopes, offsets and κ have penalties worth about one row.
     """
 
     slope_penalty = 1.0
@@ -293,8 +295,8 @@ class SoftmaxFit:
         self.prior, self.total = prior, weight.sum()
         self.g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
         self.q = complete_by_prior(scores, prior)
-        drawn = 1.0 / (self.total + 1.0)
-        self.targets = (1.0 - drawn) * targets + drawn * prior
+        shrinkage = 1.0 / (self.total + 1.0)
+        self.targets = (1.0 - shrinkage) * targets + shrinkage * prior
         self.share = (weight / self.total)[:, None]
 
     def run(self) -> CalibratedSoftmax:
@@ -325,23 +327,23 @@ class SoftmaxFit:
 
         residual = self.share * (p - self.targets)
         by_slope = slope * np.einsum("ij,ij->j", residual, rise)
-        turn = _log_softplus_slope(kappa * self.q) - _log_softplus_slope(kappa * self.prior)
-        by_sharpness = slope @ np.einsum("ij,ij->j", residual, turn)
+        by_kappa = _log_softplus_slope(kappa * self.q) - _log_softplus_slope(kappa * self.prior)
+        by_sharpness = slope @ np.einsum("ij,ij->j", residual, by_kappa)
         by_offset = residual.T @ self.g[:, 0]
 
-        held = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
-        away = log_k - self.start[1]
-        value += held @ [away**2, delta @ delta, offset @ offset]
-        parts = [[by_slope.sum(), by_sharpness + 2 * held[0] * away], by_slope + 2 * held[1] * delta]
-        return float(value), np.concatenate([*parts, by_offset + 2 * held[2] * offset])
+        penalty = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
+        shift = log_k - self.start[1]
+        value += penalty @ [shift**2, delta @ delta, offset @ offset]
+        parts = [[by_slope.sum(), by_sharpness + 2 * penalty[0] * shift], by_slope + 2 * penalty[1] * delta]
+        return float(value), np.concatenate([*parts, by_offset + 2 * penalty[2] * offset])
 
 
 class TagsFit:
-    """The loss of :class:`SoftmaxFit` for many tags at once, each with its own minimum.
+    """The loss of :class:`SoftmaxFit` for many tags at once, each minimised separately.
 
-    Of two classes only the log-odds matter. There the best a, δ and o of given slopes e^(m−e) and e^(m+e) and a given
-    offset d of the log-odds are m, ∓e and ∓d/2, which leaves x = (m, log κ, e, d) for every tag. Damped Newton steps
-    with the expected curvature reach the minimum; a parameter stays at a bound that it is pushed against.
+    For two classes only the log-odds matter. For given slopes e^(m−e) and e^(m+e) and a given offset d of the log-odds,
+    the best log a, δ and o are m, ∓e and ∓d/2, which leaves x = (m, log κ, e, d) for every tag. Damped Newton steps
+    with the expected curvature find the minimum; parameters pushed against a bound stay there.
     """
 
     start = (*SoftmaxFit.start, 0.0, 0.0)
@@ -351,18 +353,18 @@ class TagsFit:
     most_steps, promised, damping = 60, 1e-10, 0.1
 
     def __init__(self, tag, constant, labels, weight, prior):
-        # a row a tag: sums go along memory
+        # one row per tag, so that sums run over contiguous memory
         tag, constant, labels, weight = (np.ascontiguousarray(part.T) for part in (tag, constant, labels, weight))
         tag, constant = (np.clip(part, -1e3, 1e3) for part in (tag, constant))
         total = weight.sum(axis=1)
-        self.prior, self.total = prior, np.where(total > 0, total, 1.0)  # the penalties alone hold a tag of no rows
+        self.prior, self.total = prior, np.where(total > 0, total, 1.0)  # only penalties, if a tag has no rows
         self.g = np.clip(constant, 0.0, 1.0)
         self.q = tag + (1.0 - constant) * prior[:, None]
-        drawn = (1.0 / (self.total + 1.0))[:, None]
-        self.targets = (1.0 - drawn) * labels + drawn * prior[:, None]
+        shrinkage = (1.0 / (self.total + 1.0))[:, None]
+        self.targets = (1.0 - shrinkage) * labels + shrinkage * prior[:, None]
         self.share = weight / self.total[:, None]
         penalties = SoftmaxFit.sharpness_penalty, 2.0 * SoftmaxFit.slope_penalty, 0.5 * SoftmaxFit.offset_penalty
-        self.held = np.stack([np.zeros_like(self.total), *(each / self.total for each in penalties)])
+        self.penalty = np.stack([np.zeros_like(self.total), *(each / self.total for each in penalties)])
 
     def run(self) -> tuple[np.ndarray, ...]:
         """Slopes (2, L), sharpness (L,), offset (L,) and span (2, L)."""
@@ -397,40 +399,41 @@ class TagsFit:
         return best
 
     def loss(self, x: np.ndarray, tags) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Penalised mean log-loss (t,) of some tags at x (4, t), its gradient and its expected curvature (4, 4, t)."""
+        """Penalised mean log-loss (t,) of some tags at x (4, t), its gradient (4, t) and expected curvature (4, 4,
+        t)."""
         q, share, g, targets = self.q[tags], self.share[tags], self.g[tags], self.targets[tags]
         low, high, kappa = (np.exp(each)[:, None] for each in (x[0] - x[2], x[0] + x[2], x[1]))
         prior = self.prior[tags][:, None]
-        up, up_turn = _rise(kappa, q, prior)
-        down, down_turn = _rise(kappa, 1.0 - q, 1.0 - prior)
+        up, up_by_kappa = _rise(kappa, q, prior)
+        down, down_by_kappa = _rise(kappa, 1.0 - q, 1.0 - prior)
         up, down = high * up, low * down
         difference = up - down
         odds = difference + g * x[3][:, None] + np.log(prior / (1.0 - prior))
-        slopes = difference, high * up_turn - low * down_turn, up + down, g  # ∂odds/∂x
+        slopes = difference, high * up_by_kappa - low * down_by_kappa, up + down, g  # ∂odds/∂x
         small = np.exp(-np.abs(odds))
         p = np.where(odds > 0, 1.0, small) / (1.0 + small)
         value = np.einsum("ti,ti->t", share, np.maximum(odds, 0.0) + np.log(1.0 + small) - targets * odds)
-        residual, bend = share * (p - targets), share * p * (1.0 - p)
+        residual, spread = share * (p - targets), share * p * (1.0 - p)
         gradient = np.stack([np.einsum("ti,ti->t", residual, slope) for slope in slopes])
         curvature = np.empty((4, 4, len(q)))
         for i, slope in enumerate(slopes):
-            weighted = bend * slope
+            weighted = spread * slope
             for j in range(i + 1):
                 curvature[i, j] = curvature[j, i] = np.einsum("ti,ti->t", weighted, slopes[j])
-        held, away = self.held[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]
-        np.einsum("iit->it", curvature)[:] += 2.0 * held
-        return value + (held * away**2).sum(axis=0), gradient + 2.0 * held * away, curvature
+        penalty, shift = self.penalty[:, tags], x - np.array([0.0, self.start[1], 0.0, 0.0])[:, None]
+        np.einsum("iit->it", curvature)[:] += 2.0 * penalty
+        return value + (penalty * shift**2).sum(axis=0), gradient + 2.0 * penalty * shift, curvature
 
 
 def _rise(kappa: np.ndarray, q: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """ψ(q) − ψ(π), and its derivative by log κ."""
+    """ψ(q) − ψ(π), and its derivative with respect to log κ."""
     value, slope = _log_softplus_and_slope(kappa * q)
     value_there, slope_there = _log_softplus_and_slope(kappa * prior)
     return value - value_there, slope - slope_there
 
 
 def _log_softplus_and_slope(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both functions of one exponential; ``log_softplus`` and ``_log_softplus_slope`` have them one by one."""
+    """``log_softplus`` and ``_log_softplus_slope`` from a single exponential."""
     bounded = np.maximum(z, -30.0)
     small = np.exp(-np.abs(bounded))
     softplus = np.maximum(bounded, 0.0) + np.log1p(small)
@@ -439,7 +442,7 @@ def _log_softplus_and_slope(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bounded_step(gradient, curvature, damping, x, bounds) -> np.ndarray:
-    """The damped Newton step (4, t) of parameters that are not pushed against their bounds."""
+    """The damped Newton step (4, t) of the parameters that are not pushed against their bounds."""
     is_free = ~(((x <= bounds[0]) & (gradient > 0)) | ((x >= bounds[1]) & (gradient < 0)))
     H = np.moveaxis(curvature * is_free[:, None] * is_free[None], 2, 0)
     diagonal = np.einsum("tii->ti", H)

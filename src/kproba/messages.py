@@ -1,4 +1,4 @@
-"""Words that errors and warnings share: what was probably meant, and the line of the user that it is about."""
+"""Helpers for errors and warnings: spelling suggestions, short lists of names, and the caller's line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-#: A list of names in a message ends after so many.
+#: Maximum number of names listed in a message.
 MOST_NAMES = 5
 
 
 def did_you_mean(value, known: Iterable) -> str:
-    """A known value that is spelt nearly the same, in brackets; nothing where there is none.
+    """A suggestion in parentheses if a known value has a similar spelling, otherwise an empty string.
 
     >>> did_you_mean("gausian", ["gaussian", "laplacian"]), did_you_mean("One_Step", ["one-step"])
     (" (did you mean 'gaussian'?)", " (did you mean 'one-step'?)")
@@ -31,7 +31,7 @@ def _normalised(value) -> str:
 
 
 def listing(names: Iterable, most: int = MOST_NAMES) -> str:
-    """The first names of a list, and how many more there are.
+    """The first few names of a list, and the number of the others.
 
     >>> listing(["a", 3]), listing("abcdefg")
     ("'a', 3", "'a', 'b', 'c', 'd', 'e' and 2 more")
@@ -42,7 +42,7 @@ def listing(names: Iterable, most: int = MOST_NAMES) -> str:
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called into this package, however deep inside it the reason was found."""
+    """Issue a warning that points to the line calling this package, however deep the call stack."""
     level, frame = 2, sys._getframe().f_back
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kproba":
         level, frame = level + 1, frame.f_back

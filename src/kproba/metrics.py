@@ -8,43 +8,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_array
 
-from .data.labels import check_weights, tag_values
+from .data.labels import check_labels_and_proba, check_weights, tag_values
 from .typing import Inputs, Targets
 
 #: Number of tags that printing a report shows; ``columns`` has all of them.
 PRINTED = 20
-
-
-def checked_codes(y_true, proba, labels) -> tuple[np.ndarray, np.ndarray]:
-    """The column of each row's label, and the probabilities as a float64 array."""
-    proba = check_array(proba, dtype=np.float64, input_name="proba")
-    y_true = np.asarray(y_true)
-    check_consistent_length(y_true, proba)
-    labels = np.unique(y_true) if labels is None else np.asarray(labels)
-    check_one_column_per_label("proba", proba, labels)
-    return label_codes(y_true, labels, "y_true"), proba
-
-
-def check_one_column_per_label(name: str, proba: np.ndarray, labels: np.ndarray) -> None:
-    if proba.shape[1] != len(labels):
-        raise ValueError(
-            f"{name} has {proba.shape[1]} columns but there are {len(labels)} labels; list all classes in `labels`."
-        )
-
-
-def label_codes(y, labels: np.ndarray, name: str = "y") -> np.ndarray:
-    """The index of each entry of ``y`` in ``labels``, which need not be sorted."""
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"{name} has shape {y.shape}; give one label per row. Multi-label targets are not supported.")
-    order = np.argsort(labels, kind="stable")
-    codes = order[np.minimum(np.searchsorted(labels[order], y), len(labels) - 1)]
-    unknown = labels[codes] != y
-    if unknown.any():
-        raise ValueError(f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among {labels.tolist()}.")
-    return codes
 
 
 def brier_score(
@@ -57,11 +27,11 @@ def brier_score(
     >>> brier_score([0, 1], [[1.0, 0.0], [0.5, 0.5]])
     0.25
     """
-    codes, proba = checked_codes(y_true, proba, labels)
-    return float(np.average(row_brier(codes, proba), weights=check_weights(sample_weight, len(codes))))
+    codes, proba = check_labels_and_proba(y_true, proba, labels)
+    return float(np.average(_row_brier(codes, proba), weights=check_weights(sample_weight, len(codes))))
 
 
-def row_brier(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
+def _row_brier(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
     """Brier score of each row."""
     own = proba[np.arange(len(codes)), codes]
     return np.square(proba).sum(axis=1) - 2.0 * own + 1.0
@@ -107,18 +77,19 @@ def reliability_bins(
     >>> bins.confidence.round(2), bins.frequency
     (array([0.75]), array([0.75]))
     """
-    codes, proba = checked_codes(y_true, proba, labels)
+    codes, proba = check_labels_and_proba(y_true, proba, labels)
     if proba.min(initial=0.0) < 0 or proba.max(initial=1.0) > 1:
         raise ValueError("proba has values outside [0, 1]; reliability is only defined for probabilities.")
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
     weight = check_weights(sample_weight, len(codes))
-    return binned(*_events(codes, proba, weight, of), n_bins, strategy)
+    confidence, hit, weight = _events(codes, proba, weight, of)
+    return _binned(confidence, hit, weight, n_bins, strategy)
 
 
-def binned(confidence, hit, weight, n_bins: int, strategy: str) -> ReliabilityBins:
+def _binned(confidence, hit, weight, n_bins: int, strategy: str) -> ReliabilityBins:
     """Mean confidence and share of hits in each non-empty bin."""
-    number = bin_numbers(confidence, weight, n_bins, strategy)
+    number = _bin_numbers(confidence, weight, n_bins, strategy)
     mass = np.bincount(number, weight, n_bins)
     kept = mass > 0
     means = [np.bincount(number, weight * values, n_bins)[kept] / mass[kept] for values in (confidence, hit)]
@@ -156,7 +127,7 @@ def _events(codes, proba, weight, of):
     raise ValueError(f"of={of!r} is not known; use 'top' or 'all'.")
 
 
-def bin_numbers(confidence, weight, n_bins: int, strategy: str) -> np.ndarray:
+def _bin_numbers(confidence, weight, n_bins: int, strategy: str) -> np.ndarray:
     """The bin of each confidence."""
     if strategy == "uniform":
         place = confidence

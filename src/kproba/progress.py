@@ -1,10 +1,10 @@
-"""A progress bar for long fits, shown when the user asks for it by ``verbose``."""
+"""Progress bars for long fits, shown if ``verbose`` is set."""
 
 from __future__ import annotations
 
 
 class Progress:
-    """Counts steps; with ``verbose`` it shows them by tqdm."""
+    """Counts steps, and shows them with tqdm if ``verbose``."""
 
     def __init__(self, verbose: bool | int, total: int | None = None, title: str = "kproba"):
         self._bar = _tqdm()(total=total, desc=title, unit="step", leave=True) if verbose else None
@@ -27,7 +27,7 @@ class Progress:
 
 
 class RowProgress:
-    """Counts rows; with ``verbose`` it shows rows a second and, where their number is known, the time left."""
+    """Counts rows; if ``verbose``, shows rows per second and, if their number is known, the remaining time."""
 
     def __init__(self, verbose: bool | int, total: int | None, title: str, done: int = 0):
         options = {"desc": title, "unit": "row", "unit_scale": True, "initial": done}
@@ -49,5 +49,5 @@ def _tqdm():
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
-        raise ImportError("verbose needs tqdm for its progress bar: pip install 'kproba[progress]'") from error
+        raise ImportError("verbose requires tqdm for the progress bar: pip install 'kproba[progress]'") from error
     return tqdm

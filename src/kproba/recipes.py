@@ -1,4 +1,4 @@
-"""The papers' settings under one name each."""
+"""Classifiers with the settings of the papers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAPERS = {
 
 
 def lspc_2010(**changes: Any) -> LSPC:
-    """LSPC of 2010: each class's own samples, outputs rounded, nine widths and five ridges by 2 folds.
+    """LSPC of 2010: own centres for each class, negative outputs set to zero, 9 widths and 5 ridges by 2-fold CV.
 
     >>> lspc_2010(random_state=0).centers
     'class'
@@ -32,7 +32,7 @@ def lspc_2010(**changes: Any) -> LSPC:
 
 
 def lspc_full_2010(**changes: Any) -> LSPC:
-    """LSPC(full) of 2010: all samples as centres of every class.
+    """LSPC(full) of 2010: all samples are centres for every class.
 
     >>> lspc_full_2010().centers
     'all'
@@ -41,7 +41,7 @@ def lspc_full_2010(**changes: Any) -> LSPC:
 
 
 def lspc_new_2011(**changes: Any) -> LSPC:
-    """LSPC-new of 2011: all samples as centres, negative outputs rounded up to zero (Eq. 6).
+    """LSPC-new of 2011: all samples are centres, and negative outputs are set to zero (Eq. 6).
 
     >>> lspc_new_2011().link
     'clip'
@@ -50,7 +50,7 @@ def lspc_new_2011(**changes: Any) -> LSPC:
 
 
 def lspc_2011(**changes: Any) -> LSPC:
-    """What the 2011 paper compares with under the name LSPC: negative parameters rounded up to zero (Eq. 4).
+    """The baseline that the 2011 paper calls LSPC: negative parameters are set to zero (Eq. 4).
 
     >>> lspc_2011().link
     'clip-parameters'
@@ -59,10 +59,10 @@ def lspc_2011(**changes: Any) -> LSPC:
 
 
 def klr_2010(n: int, **changes: Any) -> KernelLogisticRegression:
-    """Kernel logistic regression as 2010 compares with it, on n rows: all samples as centres, the same grid and folds.
+    """Kernel logistic regression, the baseline of 2010, on n rows: all samples are centres, same grid and folds.
 
-    The paper does not say what its λ multiplies for KLR; here it belongs to the sum over the rows, as in 2001: ours is
-    λ/n. With the mean's, the grid ends where KLR is still far too smooth.
+    The paper does not say what λ multiplies for KLR. Here it refers to the sum over the rows, as in 2001, so ``ridge``
+    is λ/n. If it referred to the mean, KLR would be far too smooth even at the end of the grid.
 
     >>> klr_2010(100).centers
     'all'
@@ -72,12 +72,12 @@ def klr_2010(n: int, **changes: Any) -> KernelLogisticRegression:
 
 
 def ivm_2001(n: int, **changes: Any) -> ImportVectorMachine:
-    """The import vector machine as 2001 Fig. 2 runs it on n rows: the whole path, λ chosen by the tuning error.
+    """The import vector machine of 2001 Fig. 2 on n rows: the whole path, with λ chosen by the tuning error.
 
-    The paper's λ belongs to the sum over the rows and to the log-odds: ours is 2λ/n.
+    The paper's λ refers to the sum over the rows and to the log-odds, so ``ridge`` is 2λ/n.
 
-    >>> bool(np.isclose(ivm_2001(200).ridge[0] * 200 / 2, np.exp(10)))
-    True
+    >>> print(f"{ivm_2001(200).ridge[0]:.1f}")  # 2 exp(10)/200
+    220.3
     """
     ridges = tuple(2.0 * np.exp(exponent) / n for exponent in EXPONENTS_2001)
     given = {"kernel": "gaussian", "ridge": ridges, "tuning_loss": "error", "tol": 1e-3, "lookback": 1}
@@ -86,10 +86,10 @@ def ivm_2001(n: int, **changes: Any) -> ImportVectorMachine:
 
 
 def skc_2013(**changes: Any) -> SurfaceKernelClassifier:
-    """The surface kernel classifier as 2013 describes it: centres by k-means of all rows, trained by the swarm.
+    """The surface kernel classifier of 2013: k-means centres of all rows, trained by particle swarm.
 
-    The paper does not say how it scaled its columns and chose its widths; here columns are standardised and the width
-    is chosen by 5 folds. It takes outputs for probabilities; here negative ones are set to zero.
+    The paper does not say how columns were scaled and widths chosen; here columns are standardized and the width is
+    chosen by 5-fold cross-validation. The paper uses outputs as probabilities; here negative outputs are set to zero.
 
     >>> skc_2013().solver
     'swarm'

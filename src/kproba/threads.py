@@ -1,4 +1,4 @@
-"""Threads: how many to use, the limit of one BLAS thread beside them, and tasks on a pool of them."""
+"""Thread pools: how many workers to use, limiting BLAS to one thread meanwhile, and running tasks on a pool."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-#: A tile of features is about this large: the second-level cache of today's cores.
+#: Size of a tile of features, about the L2 cache of current cores.
 TILE_BYTES = 1 << 20
-#: A batch of features is about this large; peak memory is the moments plus one such block.
+#: Size of a batch of features; peak memory is the moments plus one such block.
 BATCH_BYTES = 32 << 20
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Threads to use: negative numbers count back from all cores; ``None`` takes the cores that are free for us.
+    """Number of threads: negative values count back from all cores, ``None`` uses the available cores.
 
     >>> n_workers(1)
     1
@@ -30,18 +30,18 @@ def n_workers(n_jobs: int | None) -> int:
     if n_jobs is None:
         n_jobs = _default_jobs()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise TypeError(f"n_jobs={n_jobs!r} must be a whole number, or None for the cores that are free.")
+        raise TypeError(f"n_jobs={n_jobs!r} must be a whole number, or None for all available cores.")
     if n_jobs == 0:
-        raise ValueError("n_jobs == 0 has no meaning: give a positive number, -1 for all cores, or None.")
+        raise ValueError("n_jobs == 0 has no meaning: use a positive number, -1 for all cores, or None.")
     return int(n_jobs) if n_jobs > 0 else max(1, _n_cores() + 1 + int(n_jobs))
 
 
 def _default_jobs() -> int:
-    """What ``n_jobs=None`` means: all cores, but not those of others (measured in benchmarks/oversubscription.py).
+    """The meaning of ``n_jobs=None``: all cores that nobody else is using (measured in benchmarks/oversubscription.py).
 
     As many threads as BLAS may use, because environment variables, ``threadpool_limits`` and joblib's worker processes
-    restrict BLAS; one inside joblib's worker threads, whose siblings use the other cores; and what
-    ``joblib.parallel_config(n_jobs=...)`` says, as in scikit-learn.
+    limit BLAS; one inside joblib's worker threads, whose siblings use the other cores; and the value of
+    ``joblib.parallel_config(n_jobs=...)`` if it is set, as in scikit-learn.
     """
     backend, n_jobs = get_active_backend()
     if backend.nesting_level and threading.current_thread() is not threading.main_thread():
@@ -52,26 +52,26 @@ def _default_jobs() -> int:
 
 
 def _n_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class OneBlasThread:
-    """A context in which BLAS uses one thread, because ours run beside it: pools inside pools wait for each other.
+    """A context in which BLAS uses one thread, because nested thread pools would compete for the cores.
 
-    The OpenBLAS of NumPy's and SciPy's wheels has one number of threads for the whole process; there is no other way
-    to limit it. Everyone who needs the limit therefore shares it: the first to enter sets it, the last to leave
-    restores what was there, in whatever order and by whatever exception they leave. If instead each caller restored
-    what it had found, two fits that overlap in time would leave the process with one thread for good.
+    The OpenBLAS in NumPy's and SciPy's wheels has one thread count for the whole process, so all callers share the
+    limit: the first to enter sets it, and the last to leave restores the previous value, in any order and even after
+    exceptions. If each caller restored the value it had found, two overlapping fits would leave the process with one
+    thread for good.
 
-    Other libraries (MKL, BLIS, OpenBLAS with OpenMP) have a number for each thread. Which kind a library is, the
-    limit itself tells: it is set in a thread that ends at once, and a library that still has more threads here keeps a
-    number for each thread, which every thread then sets and restores for itself. That short-lived thread also keeps
-    threadpoolctl (3.8 and later) from reserving the right to restore the limit for whoever entered first.
+    Other libraries (MKL, BLIS, OpenBLAS with OpenMP) have one thread count per thread. To tell them apart, the limit is
+    set in a short-lived thread: a library that still uses several threads in the calling thread has per-thread counts,
+    which every thread then sets and restores for itself. The short-lived thread also keeps threadpoolctl (3.8 and
+    later) from reserving the right to restore the limit for the first caller.
 
-    A caller's own ``threadpool_limits`` keeps its effect if it surrounds our work, and a limit that someone else sets
-    during our work is left alone. Only a ``threadpool_limits`` block that is entered in another thread during our
-    work and left after it restores the one thread that it found; threadpoolctl cannot tell whose limit that was.
+    A surrounding ``threadpool_limits`` keeps its effect, and a limit set by other code inside this context is left
+    alone. The only exception is a ``threadpool_limits`` block that another thread enters during this context and leaves
+    after it: it restores the one thread it found, because threadpoolctl cannot know whose limit that was.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class OneBlasThread:
         self._outside: list[tuple[Any, int]] = []
 
     def __enter__(self) -> list[Any]:
-        """Returns the libraries that every new thread has to limit for itself."""
+        """Return the libraries that every new thread has to limit for itself."""
         with self._lock:
             if self._n_inside == 0:
                 self._outside = _multithreaded_libraries()
@@ -102,18 +102,18 @@ class OneBlasThread:
 
     @property
     def n_threads_outside(self) -> int:
-        """Threads that BLAS has outside this context."""
+        """Number of BLAS threads outside this context."""
         with self._lock:
             found = self._outside or _multithreaded_libraries()
         return max((n_threads for _, n_threads in found), default=1 if _blas_libraries() else sys.maxsize)
 
     def after_fork(self) -> None:
-        """A forked process has none of the threads that are inside, so nobody would ever leave."""
+        """Reset in a forked process, which has none of the threads inside the context, so none would ever leave."""
         _restore(self._outside)
         self.__init__()  # type: ignore[misc]
 
 
-#: What each thread knows about itself: the limits it has set, and whether it is one of our workers.
+#: Per-thread state: the limits this thread has set, and whether it is one of our workers.
 _thread_state = threading.local()
 _one_blas_thread = OneBlasThread()
 if hasattr(os, "register_at_fork"):
@@ -121,25 +121,25 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_blas_thread() -> OneBlasThread:
-    """The context in which BLAS uses one thread; there is one for the process."""
+    """The context in which BLAS uses one thread; there is one per process."""
     return _one_blas_thread
 
 
 @lru_cache(maxsize=1)
 def _blas_libraries() -> list[Any]:
-    """The BLAS libraries of this process; looking for them takes longer than a small product."""
+    """The BLAS libraries of this process, cached because finding them takes longer than a small product."""
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def _multithreaded_libraries() -> list[tuple[Any, int]]:
-    """The BLAS libraries that use several threads here, each with their number."""
+    """The BLAS libraries that use several threads in this thread, with the thread count of each."""
     found = ((library, library.num_threads) for library in _blas_libraries())
     return [(library, n_threads) for library, n_threads in found if n_threads and n_threads > 1]
 
 
 def _restore(numbers: list[tuple[Any, int]]) -> None:
     for library, n_threads in numbers:
-        if library.num_threads == 1:  # otherwise someone else has set it since
+        if library.num_threads == 1:  # otherwise other code has changed it since
             library.set_num_threads(n_threads)
 
 
@@ -151,25 +151,25 @@ def _run_in_short_lived_thread(function: Callable[[], Any]) -> None:
 
 @contextmanager
 def _workers(number: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool of threads that have one BLAS thread each."""
+    """A pool of threads with one BLAS thread each."""
     with one_blas_thread() as libraries, ThreadPoolExecutor(number, "kproba", _init_worker, (libraries,)) as pool:
         yield pool
 
 
 def _init_worker(libraries: list[Any]) -> None:
-    """What a new worker does first; it ends with its pool, so nothing needs to be restored."""
+    """Initialise a worker thread; it ends with its pool, so nothing needs to be restored."""
     _thread_state.is_worker = True
     for library in libraries:
         library.set_num_threads(1)
 
 
 def _runs_sequentially(workers: int, n_tasks: int) -> bool:
-    """Whether tasks are done one after the other: inside a worker they are, because the others use the other cores."""
+    """Whether tasks run one after the other. Inside a worker they do, because its siblings use the other cores."""
     return workers == 1 or n_tasks == 1 or getattr(_thread_state, "is_worker", False)
 
 
 def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> list[slice]:
-    """Consecutive slices of about ``target_bytes`` each that cover ``n_rows`` rows."""
+    """Consecutive slices of about ``target_bytes`` each, covering ``n_rows`` rows."""
     step = max(1, target_bytes // max(1, row_bytes))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
@@ -177,8 +177,8 @@ def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> 
 def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, workers: int = 1) -> None:
     """Call ``fill(rows)`` for cache-sized tiles of ``n_rows`` rows, on ``workers`` threads.
 
-    NumPy and SciPy release the interpreter lock inside distances, products and exponentials, so threads
-    are enough, and they share the output without a copy.
+    NumPy and SciPy release the GIL inside distances, products and exponentials, so threads are enough, and they write
+    to the shared output without a copy.
     """
     tiles = row_slices(n_rows, row_bytes, TILE_BYTES)
     if _runs_sequentially(workers, len(tiles)):
@@ -191,10 +191,10 @@ def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, worke
 
 
 def map_independent(function: Callable[[Any], Any], items: Sequence[Any], workers: int = 1) -> list:
-    """``function`` of every item, in order, on ``workers`` threads with one BLAS thread each.
+    """Apply ``function`` to every item on ``workers`` threads with one BLAS thread each; results are in order.
 
-    For problems of a thousand rows or less: two decompositions side by side finish sooner than two in turn on
-    two threads that wait for each other at every step.
+    Meant for problems of up to about a thousand rows, where two single-threaded decompositions in parallel finish
+    sooner than two multi-threaded ones in sequence.
     """
     if _runs_sequentially(workers, len(items)):
         return [function(item) for item in items]

@@ -1,7 +1,7 @@
-"""Types of what users pass, for annotations of their own code too, as in :mod:`numpy.typing`.
+"""Types of arguments, which you can use to annotate your own code, as in :mod:`numpy.typing`.
 
-Names are listed so that editors can complete them, beside ``str``, because the items of a list of names are plain
-strings to a type checker. ``fit`` refuses names that are not known and suggests the one you may mean.
+Valid strings are listed so that editors can complete them. ``str`` is allowed too, because a type checker infers plain
+``str`` for the items of a list. ``fit`` raises an error for unknown strings and suggests the closest known one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = [
     "WidthLike",
 ]
 
-#: Arrays, sparse matrices, frames of pandas, polars or Dask, tensors, lists of what the kernel compares, sources of
-#: rows: they have no type in common.
+#: Arrays, sparse matrices, data frames (pandas, polars, Dask), tensors, lists of objects that the kernel compares, and
+#: sources of rows: these have no common type.
 Inputs: TypeAlias = Any
-#: Labels, or a matrix of tags: whatever holds one or several values a row.
+#: Labels or a matrix of tags: any container with one or several values per row.
 Targets: TypeAlias = Any
 
 KernelLike: TypeAlias = (
@@ -66,7 +66,7 @@ RidgeLike: TypeAlias = Literal["auto"] | str | _Numbers
 CentersLike: TypeAlias = Literal["auto", "all", "class"] | str | tuple[str, int] | int | ArrayLike | Inputs
 LinkName: TypeAlias = Literal["auto", "softmax", "clip", "clip-parameters", "none"] | str
 ScalingName: TypeAlias = Literal["auto", "robust", "standard"] | str | None
-#: A name, or PyTorch's object of a device.
+#: A name or a ``torch.device``.
 DeviceLike: TypeAlias = Literal["cpu", "cuda"] | str | Any | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | str | None
 RandomState: TypeAlias = int | np.integer[Any] | np.random.RandomState | None
@@ -76,5 +76,5 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def available_if(check: Callable[[Any], Any]) -> Callable[[Method], Method]:
-    """scikit-learn's ``available_if``, which keeps the signature of the method that it decorates."""
+    """scikit-learn's ``available_if``, typed to keep the signature of the decorated method."""
     return metaestimators.available_if(check)

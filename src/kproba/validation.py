@@ -1,4 +1,4 @@
-"""Checks of arguments, each with an error that names the argument, what was found and what to do."""
+"""Argument checks, with errors that name the argument, what was found and what to do."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from .data.sources import all_finite
 from .links import NAMES as LINKS
 from .messages import did_you_mean
 
-#: Squares of larger values overflow once they are summed over columns, those of smaller ones vanish.
+#: Squares of larger values overflow when summed over columns; squares of smaller values underflow.
 LARGEST, SMALLEST = 1e150, 1e-150
 
 
-#: Times the weight of all rows, a larger ridge may be no number.
+#: A larger ridge may overflow when multiplied by the weight of all rows.
 LARGEST_RIDGE = 1e100
 
 
-#: A kernel matrix may differ from its transpose by this share of its largest value: rounding in float32.
+#: A kernel matrix may differ from its transpose by this share of its largest value, because of float32 rounding.
 ASYMMETRY = 1e-5
 
 
 def check_choice(name: str, value, known) -> None:
-    """Refuse a value that is not among the known ones, and list them."""
+    """Check that a value is one of the known ones; the error lists them."""
     if not any(value is k or (isinstance(value, str) and value == k) for k in known):
         hint = did_you_mean(value, known)
         raise ValueError(f"{name}={value!r} is not known{hint}; use one of {', '.join(map(repr, known))}.")
 
 
 def check_fraction(name: str, value) -> None:
-    """Refuse what is not a number strictly between 0 and 1."""
+    """Check that a value is a number strictly between 0 and 1."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, both excluded.")
+        raise ValueError(f"{name}={value!r} must be a number strictly between 0 and 1.")
 
 
 def check_count(name: str, value) -> None:
-    """Refuse what is not a whole number of at least 1."""
+    """Check that a value is a whole number of at least 1."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
 
 
 def check_positive(name: str, value, words, largest: float = np.inf) -> None:
-    """A positive number of at most ``largest``, a non-empty sequence of them, or one of the words."""
-    allowed = f"use a positive number, several of them, or {' or '.join(map(repr, words))}."
+    """Check for a positive number of at most ``largest``, a non-empty sequence of these, or one of the strings."""
+    allowed = f"use a positive number, a list of these, or {' or '.join(map(repr, words))}."
     if isinstance(value, str):
         if value not in words:
             raise ValueError(f"{name}={value!r} is not known{did_you_mean(value, words)}; {allowed}")
@@ -62,13 +62,13 @@ def check_positive(name: str, value, words, largest: float = np.inf) -> None:
     ):
         raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
     if numbers.max() > largest:
-        raise ValueError(f"{name}={value!r} is more than {largest:g}, beyond which products overflow; {allowed}")
+        raise ValueError(f"{name}={value!r} is larger than {largest:g}, so products overflow; {allowed}")
 
 
 def check_tensor(X, estimator):
-    """Refuse a tensor that is not a matrix of finite numbers with the columns of the model."""
+    """Check that a tensor is a matrix of finite numbers with the model's number of columns."""
     if len(X.shape) != 2:
-        raise ValueError(f"X has {len(X.shape)} dimension(s); it must be a matrix of rows.")
+        raise ValueError(f"X has {len(X.shape)} dimension(s); it must be a matrix with one row per sample.")
     check_columns(X.shape[1], estimator)
     if not all_finite(X):
         raise ValueError("Input X contains NaN or infinity; drop or fill such rows first.")
@@ -84,7 +84,7 @@ def check_columns(n_features: int, estimator, what: str = "features") -> None:
 
 
 def check_square(X: np.ndarray) -> None:
-    """Refuse what is no kernel matrix of the training rows."""
+    """Check that X is a symmetric kernel matrix."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"kernel='precomputed': X must be the square kernel matrix of the training rows, got shape {X.shape}."
@@ -95,7 +95,7 @@ def check_square(X: np.ndarray) -> None:
         if abs(X[i, j] - X[j, i]) > tolerance:
             raise ValueError(
                 f"kernel='precomputed': X is not symmetric: X[{i}, {j}] = {X[i, j]:.6g}, X[{j}, {i}] = {X[j, i]:.6g}. "
-                "A kernel matrix has k(x, z) = k(z, x); use (X + X.T)/2 if that is what you mean."
+                "A kernel is symmetric, k(x, z) = k(z, x); pass (X + X.T)/2 if that is what you want."
             )
 
 
@@ -105,32 +105,32 @@ def check_lengths(X, labels) -> None:
 
 
 def check_given_centers(centers, d: int, precomputed: bool) -> None:
-    """Refuse points that are no centres for rows of d columns."""
+    """Check centres given as points with d columns, or as column indices of a precomputed kernel."""
     if not sparse.issparse(centers) and np.asarray(centers).dtype.kind not in "fiub":
-        raise TypeError("centers: given points must be numbers, one row for every centre.")
+        raise TypeError("centers must be numbers, with one row per centre.")
     if precomputed:
         index = np.asarray(centers)
         if index.ndim != 1 or index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or index.max() >= d:
-            raise ValueError(f"centers: with kernel='precomputed' give column numbers below {d}, got {centers!r}.")
+            raise ValueError(f"centers: with kernel='precomputed' pass column indices below {d}, got {centers!r}.")
         return
     shape = np.shape(centers)
     if len(shape) != 2 or shape[1] != d or not shape[0]:
-        raise ValueError(f"centers has shape {shape}; given points must have shape (b, {d}), the columns of X.")
+        raise ValueError(f"centers has shape {shape}; it must have shape (b, {d}), with the columns of X.")
     values = centers.data if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
     if not np.isfinite(values).all():
-        raise ValueError("centers contains NaN or infinity; every coordinate must be a finite number.")
+        raise ValueError("centers contains NaN or infinity; all values must be finite.")
 
 
 def check_magnitude(name: str, values: Any, smallest: float = 0.0) -> None:
-    """Refuse values whose squares overflow, or of which none has a square; new rows may well be nearly zero."""
+    """Check that squares do not overflow, and not all underflow; rows to predict may well be nearly zero."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
         raise ValueError(
-            f"{name} has values beyond {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
+            f"{name} has values above {LARGEST:g}, whose squares overflow; use scaling='robust' or rescale {name}."
         )
     if 0.0 < largest < smallest:
         raise ValueError(
-            f"{name} has no value beyond {largest:g}, whose square vanishes; use scaling='robust' or rescale {name}."
+            f"{name} has no value above {largest:g}, so all squares underflow; use scaling='robust' or rescale {name}."
         )
 
 

@@ -1,1 +1,1 @@
-"""A basis is a kernel and its centres; moments are the sums over rows in it."""
+"""A basis is a kernel with its centres; moments are sums over rows of products of its features."""

@@ -1,4 +1,4 @@
-"""A basis is a kernel and its centres; this file also holds the ways to choose centres."""
+"""A basis is a kernel with its centres; :mod:`.centers` has the ways to choose them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Basis:
     owner: np.ndarray | None = None
     row_center: Any = None
     workers: int = 1
-    #: where features are computed, if not here, and what those of one batch may take
+    #: the device that computes features, None for the CPU, and the memory for the features of one batch
     device: ClassVar[Any] = None
     block_bytes: ClassVar[int] = BATCH_BYTES
 
     @classmethod
     def definite(cls, kernel: Kernel, centers: Centers, workers: int) -> Basis:
-        """The basis of a kernel whose matrix of the centres penalises: positive semi-definite if that can be had."""
+        """A basis whose kernel matrix serves as a penalty: indefinite kernels that allow it are projected to PSD."""
         return cls(project_indefinite(kernel, centers.points, workers), *centers, workers=workers)
 
     def detached(self) -> Basis:
-        """The basis as a model keeps it: without the training rows, and without what it would share with them."""
+        """The basis as a fitted model stores it: without references to the training rows."""
         kernel, centers = self.kernel, self.centers
         if isinstance(centers, Items):
             own = centers.detached()
@@ -57,7 +57,7 @@ class Basis:
         return self.kernel(X, self.centers, self.workers)
 
     def gram(self) -> np.ndarray:
-        """K_zz (b, b), the kernel matrix of the centres: float64 always, for in float32 it may be indefinite."""
+        """K_zz (b, b), the kernel matrix of the centres, always in float64 because it may be indefinite in float32."""
         centers = self.centers if isinstance(self.kernel, Precomputed) else self.centers.astype(np.float64)
         K = self.kernel.gram(centers, self.workers)
         if not self.kernel.is_definite:
@@ -65,19 +65,19 @@ class Basis:
         return K
 
     def batches(self, rows: Rows, copies: int = 1) -> Iterator[Batch]:
-        """The rows in blocks such that so many copies of their features fit the block size."""
+        """The rows in blocks, such that ``copies`` copies of their features fit into the block size."""
         return rows.batches(copies * self.row_bytes(rows.X), self.block_bytes)
 
     def row_bytes(self, X) -> int:
-        """What the features of one row of X take."""
+        """Memory for the features of one row of X."""
         return np.result_type(X.dtype, np.float32).itemsize * self.n_centers
 
     def to_device(self, X):
-        """Rows where features are computed: here."""
+        """The rows where features are computed; here the CPU, so they are unchanged."""
         return X
 
     def apply(self, phi, coef: np.ndarray) -> np.ndarray:
-        """Φ·coef in float64: coefficients may be large and of both signs, and little is left of their sum."""
+        """Φ·coef in float64, because large coefficients of both signs may cancel."""
         return phi.astype(np.float64, copy=False) @ coef
 
     def adjoint(self, phi, values: np.ndarray) -> np.ndarray:
@@ -85,15 +85,15 @@ class Basis:
         return phi.astype(np.float64, copy=False).T @ values
 
     def running_moments(self, k: int, before: Moments | None = None) -> Any:
-        """Sums to which parts of the rows are added: of none yet, or of those that came before."""
+        """Running sums to which rows are added, starting at zero or at the sums ``before``."""
         return Moments.zeros(self.n_centers, k) if before is None else before
 
     def add_part(self, total, part) -> Any:
-        """The sums with those of a part of a source's rows."""
+        """Add some rows of a source to the sums."""
         return total.add(self(part.X), part.targets, part.weight)
 
     def moments(self, rows: Rows) -> Moments:
-        """H, h and n of the rows, in one sweep."""
+        """H, h and n of the rows, in one pass."""
         blocks = None if rows.is_multilabel else self.class_blocks
         return sweep(
             self.batches(rows),
@@ -103,14 +103,14 @@ class Basis:
 
     @property
     def class_blocks(self) -> list[slice] | None:
-        """Where each class's own centres lie, one class after the other; None for shared centres."""
+        """The slice of centres of each class, in order; None for shared centres."""
         if self.owner is None:
             return None
         ends = np.flatnonzero(np.diff(self.owner, append=-1)) + 1
         return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends)]
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
-        """Φ(X)·coef. A tile of Φ is used while it is in the cache; Φ as a whole never exists."""
+        """Φ(X)·coef. Each tile of Φ is used while it is in the cache; the whole of Φ is never stored."""
         if isinstance(X, Items):
             blocks = row_slices(len(X), 8 * self.n_centers)
             return np.concatenate([self(X[rows]) @ coef for rows in blocks] or [np.empty((0, coef.shape[1]))])
@@ -127,7 +127,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class MomentsOf(Statistic):
-    """The statistic H, h, n of rows as they come from a source: encoded, and met with the basis."""
+    """The statistic H, h, n of the rows of a source, after encoding, in this basis."""
 
     basis: Basis
     encoding: Encoding
@@ -160,15 +160,15 @@ class MomentsOf(Statistic):
 
 
 def refuse_indefinite(K: np.ndarray) -> None:
-    """A kernel matrix that penalises must not have negative eigenvalues: the objective would have no minimum."""
-    slack = INDEFINITE * float(np.abs(K).sum(axis=1).max())  # a share of what bounds the largest eigenvalue
+    """Raise an error if K has negative eigenvalues: used as a penalty, the objective would have no minimum."""
+    slack = INDEFINITE * float(np.abs(K).sum(axis=1).max())  # a share of an upper bound of the largest eigenvalue
     _, info = linalg.lapack.dpotrf(K + slack * np.eye(len(K)), lower=1, overwrite_a=1)
     if info:
         raise indefinite(np.linalg.eigvalsh(K), "centres")
 
 
 def indefinite(eigenvalues: np.ndarray, points: str) -> ValueError:
-    """The error for a kernel matrix with these eigenvalues, in increasing order."""
+    """The error for an indefinite kernel matrix with these eigenvalues, in increasing order."""
     return ValueError(
         f"kernel: the matrix of {len(eigenvalues)} {points} is not positive definite: its smallest eigenvalue is "
         f"{eigenvalues[0]:.3g}, its largest {eigenvalues[-1]:.3g}. Use a positive definite kernel, or set the negative "

@@ -13,16 +13,17 @@ from ..data.sampling import class_quotas, sample_rows, smallest_keys, with_copie
 from ..kernels import Kernel, Precomputed
 from ..threads import one_blas_thread
 
-#: k-means sees all rows at every step while they are at most so many; then mini-batches of a sample of the second size.
+#: k-means uses Lloyd's algorithm up to the first number of rows, and mini-batches of a sample of the second size
+#: beyond.
 LLOYD_ROWS, CLUSTER_ROWS = 10_000, 20_000
 
 
 class Centers(NamedTuple):
     """Basis points, and how they relate to the training rows.
 
-    ``owner`` (b,), where given, is the class to which each centre belongs: then a class's score uses its own
-    centres alone (2010 Eq. 7). ``row_center`` (n,), where given, says that the centres are all the distinct
-    training rows, and which of them each row is.
+    ``owner`` (b,), if given, is the class that each centre belongs to: then the score of a class uses only its own
+    centres (2010 Eq. 7). ``row_center`` (n,), if given, means that the centres are all distinct training rows, and
+    holds the centre of each row.
     """
 
     points: np.ndarray
@@ -37,7 +38,7 @@ def all_centers(rows: Rows, kernel: Kernel) -> Centers:
 
 
 def class_centers(rows: Rows, kernel: Kernel, per_class: int | None = None, seed: int = 0) -> Centers:
-    """Every class's own distinct rows (2010 Eq. 7), or at most ``per_class`` of them (Sec. 4)."""
+    """The distinct rows of every class as its own centres (2010 Eq. 7), or at most ``per_class`` of them (Sec. 4)."""
     chosen, owner = [], []
     for y in range(rows.n_classes):
         inside = np.flatnonzero(rows.labels[:, y] == 1 if rows.is_multilabel else rows.labels == y)
@@ -49,7 +50,7 @@ def class_centers(rows: Rows, kernel: Kernel, per_class: int | None = None, seed
 
 
 def subset_centers(rows: Rows, kernel: Kernel, b: int, seed: int) -> Centers:
-    """``b`` distinct rows spread over the classes in proportion, at least one each where b allows."""
+    """``b`` distinct rows, drawn from the classes in proportion, with at least one per class if b allows."""
     first, number = distinct(rows.keys)
     if b >= len(first):
         return Centers(_points(rows, first, kernel), row_center=number)
@@ -57,9 +58,9 @@ def subset_centers(rows: Rows, kernel: Kernel, b: int, seed: int) -> Centers:
 
 
 def kmeans_centers(rows: Rows, b: int, seed: int, by_class: bool = False) -> Centers:
-    """Centres of ``b`` clusters by scikit-learn's k-means, of all rows or of each class's own in proportion.
+    """Centres of ``b`` clusters by scikit-learn's k-means, of all rows or of each class in proportion.
 
-    Lloyd's algorithm while it is cheap, then mini-batches of a sample.
+    Uses Lloyd's algorithm while it is cheap, and mini-batches of a sample beyond.
     """
     b, mini_batch = min(b, rows.n_distinct), rows.n_distinct > LLOYD_ROWS
     if mini_batch:
@@ -74,13 +75,13 @@ def kmeans_centers(rows: Rows, b: int, seed: int, by_class: bool = False) -> Cen
 
 def _clusters(rows: Rows, k: int, seed: int, mini_batch: bool):
     """The centres of k clusters."""
-    from sklearn.cluster import KMeans, MiniBatchKMeans  # slow to import, seldom needed
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # slow to import, rarely needed
 
     if mini_batch:
         clusters = MiniBatchKMeans(k, n_init=1, max_iter=10, compute_labels=False, random_state=seed)
     else:
         clusters = KMeans(k, n_init=1, random_state=seed)
-    with one_blas_thread():  # k-means would set and restore a limit of its own
+    with one_blas_thread():  # otherwise k-means sets and restores its own limit
         points = clusters.fit(rows.X, sample_weight=rows.weight).cluster_centers_
     return sparse.csr_array(points) if rows.is_sparse else points
 

@@ -1,4 +1,4 @@
-"""A basis whose features are computed, summed up and used on a device."""
+"""A basis whose features are computed, summed and used on a device."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from .basis import Basis, refuse_indefinite
 from .device_moments import DeviceMoments
 from .moments import Moments
 
-#: float32 sums serve where every eigenvalue of λP is above this, and float32 features where a score loses no more.
+#: float32 sums are used if every eigenvalue of λP is above the first, float32 features if scores lose at most the
+#: second.
 RESOLVED, LOST = 1e-6, 1e-5
 
 
 @dataclass(frozen=True)
 class DeviceBasis(Basis):
-    """Φ(x) on a device: what is called returns tensors there; moments, matrices and scores are as those of a Basis.
+    """Φ(x) on a device. Calling it returns tensors; moments, matrices and scores are NumPy arrays, as for a Basis.
 
-    Kernels that only NumPy can compute, a user's function say, are computed here and sent there. Features of float32
-    rows are float32, unless ``use_float64`` asks for float64.
+    Kernels that only NumPy can compute, such as a user function, are computed on the CPU and copied to the device.
+    Features of float32 rows are float32 unless ``use_float64`` is set.
     """
 
     device: Any = None  # type: ignore[misc]
@@ -37,7 +38,7 @@ class DeviceBasis(Basis):
         return cls(basis.kernel, basis.centers, basis.owner, basis.row_center, basis.workers, device, use_float64)
 
     def __getstate__(self):
-        """Without the tensors that are kept: whoever gets the basis makes their own."""
+        """Without the cached tensors; the receiver creates its own."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -52,7 +53,7 @@ class DeviceBasis(Basis):
         return self.kernel.on_device(self.device, X, self._centers_like(X))
 
     def gram_on_device(self):
-        """K_zz (b, b) in float64, on the device; its lower triangle is what counts."""
+        """K_zz (b, b) in float64 on the device; only its lower triangle is used."""
         if not self.kernel.runs_on_devices:
             return self.device.put(self.gram())
         centers = self.device.put(self.centers, np.float64)
@@ -86,10 +87,10 @@ class DeviceBasis(Basis):
         return self.device.to_float64(there) if self.use_float64 else there
 
     def for_sums(self, ridge: float, rkhs: bool) -> DeviceBasis:
-        """The same in the precision that sums for a ridge λ need.
+        """This basis in the precision that sums for a ridge λ need.
 
-        Rounding errors of float32 sums are about 1e-8 of n in every direction. They are harmless where the penalty
-        λP alone is far above that in all of them, which one attempt at a factor of λP − τI tells.
+        Rounding errors of float32 sums are about 1e-8 of n in every direction. They are harmless if the penalty λP is
+        far larger in all directions, which is tested by trying to factor λP − τI.
         """
         if not rkhs:
             return replace(self, use_float64=ridge < RESOLVED)
@@ -103,7 +104,7 @@ class DeviceBasis(Basis):
         return total.add(self(part.X), part.codes, part.weight)
 
     def for_scores(self, coef: np.ndarray) -> DeviceBasis:
-        """The same in the precision that scores need: float32 leaves few digits of sums of large coefficients."""
+        """This basis in the precision that scores need: with large coefficients, float32 loses too many digits."""
         lost = np.finfo(np.float32).eps * float(np.abs(coef).sum(axis=0).max(initial=0.0))
         return replace(self, use_float64=bool(lost > LOST))
 
@@ -119,6 +120,6 @@ class DeviceBasis(Basis):
         return self.device.get(self.device.to_float64(phi).mT @ self.device.put(values))
 
 
-def placed(basis: Basis, device: Device | None, use_float64: bool = False) -> Basis:
-    """The basis on a device; None is here."""
+def basis_on(basis: Basis, device: Device | None, use_float64: bool = False) -> Basis:
+    """The basis on a device, or unchanged if ``device`` is None."""
     return basis if device is None else DeviceBasis.of(basis, device, use_float64)

@@ -1,8 +1,8 @@
-"""H, h and n summed up on a device, in such a way that float32 products are enough.
+"""H, h and n summed on a device, such that float32 products are accurate enough.
 
-Features of a radial kernel are all positive, so that H has one huge eigenvalue, and the rounding errors of a product in
-float32 are a share of that one. Without their mean μ the features have no such direction: with φ = ψ + μ,
-Σwφφᵀ = Σwψψᵀ + sμᵀ + μsᵀ + nμμᵀ, where s = Σwψ, and everything but the products of ψ is float64.
+Features of a radial kernel are all positive, so H has one huge eigenvalue, and the rounding errors of a float32 product
+are relative to that one. Subtracting the mean μ of the features removes this direction: with φ = ψ + μ, Σwφφᵀ = Σwψψᵀ +
+sμᵀ + μsᵀ + nμμᵀ, where s = Σwψ, and everything but the products of ψ is float64.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 from ..arrays import Device
 from .moments import Moments
 
-#: From so many centres on, H is made in so many strips that end at the diagonal: nearly half of it need not be made.
+#: With at least the first number of centres, H is computed in this many strips that end at the diagonal, which saves
+#: nearly half the work.
 MANY_CENTERS, STRIPS = 2048, 16
 
 
 class DeviceMoments:
-    """Running sums Σwψψᵀ (lower triangle), Σwψ[t, 1]ᵀ and Σwt, beside moments that were summed up before."""
+    """Running sums Σwψψᵀ (lower triangle), Σwψ[t, 1]ᵀ and Σwt, to be added to the moments ``before``."""
 
     def __init__(self, device: Device, b: int, k: int, before: Moments | None = None):
         self.device, self.before = device, before
@@ -29,25 +30,25 @@ class DeviceMoments:
         self.mean: Any = None
 
     def add(self, phi, targets: np.ndarray, weight: np.ndarray) -> DeviceMoments:
-        """Add a batch. Its features (m, b), which lie on the device, are changed; targets (m, k) or class numbers."""
+        """Add a batch of features (m, b) on the device, which are overwritten, with targets (m, k) or class codes."""
         if self.mean is None:
             self.mean = self.device.xp.mean(phi, axis=0)
         phi -= self.mean
         self.n += float(weight.sum())
         weighted = not (weight == 1.0).all()
-        self.h += self.device.product(phi.mT, self._beside(phi, targets, weight if weighted else None))
+        self.h += self.device.product(phi.mT, self._weighted_targets(phi, targets, weight if weighted else None))
         if weighted:
             phi *= self._like(phi, np.sqrt(weight)[:, None])
         for strip in self._strips(phi.shape[1]):
             self.H[strip, : strip.stop] += self.device.product(phi[:, strip].mT, phi[:, : strip.stop])
         return self
 
-    def _beside(self, phi, targets: np.ndarray, weight: np.ndarray | None):
-        """w[t, 1] (m, k + 1) on the device, its first columns added to the totals; the weights are one where None."""
+    def _weighted_targets(self, phi, targets: np.ndarray, weight: np.ndarray | None):
+        """w[t, 1] (m, k + 1) on the device; also adds the targets to the totals. ``weight=None`` means unit weights."""
         xp, k = self.device.xp, len(self.totals)
         if targets.ndim == 1:
             self.totals += np.bincount(targets, weight, k)
-            codes = self.device.put(targets.astype(np.uint8 if k <= 256 else np.int32))  # little to send
+            codes = self.device.put(targets.astype(np.uint8 if k <= 256 else np.int32))  # small to transfer
             there = xp.astype(codes[:, None] == self.device.put(np.arange(k, dtype=np.int32)), phi.dtype)
         else:
             self.totals += targets.sum(axis=0) if weight is None else weight @ targets
@@ -56,11 +57,11 @@ class DeviceMoments:
         return there if weight is None else there * self._like(phi, weight[:, None])
 
     def to_numpy(self) -> Moments:
-        """All sums so far as NumPy arrays."""
+        """The sums so far as NumPy arrays."""
         k, mean = len(self.totals), self._mean_float64()
         own = self.h[:, k:]
         turned = own @ mean.mT + mean @ own.mT + self.n * (mean @ mean.mT)
-        turned += self.H.mT  # Hᵀ row by row is H column by column, which is how moments keep it
+        turned += self.H.mT  # Hᵀ in row-major order is H in column-major order, as Moments stores it
         h = self.device.get(self.h[:, :k] + mean * self.device.put(self.totals))
         total = Moments(self.device.get(turned).T, h, self.totals.copy(), self.n)
         return total if self.before is None else total + self.before

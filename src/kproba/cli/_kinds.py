@@ -14,7 +14,7 @@ from ..messages import warn
 _SPACE = "\\s\u00a0\u202f"
 #: A number format: {t} separates thousands, {d} the decimals. A number with thousands separators does not start with 0.
 _NUMBER = (
-    r"[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
+    "[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
     r"[{s}]*[$€£¥%]?"
 )
 #: Decimal mark -> pattern of a number. We use the first that matches all values of a column.

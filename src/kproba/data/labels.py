@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from ..messages import did_you_mean
 
@@ -150,6 +150,36 @@ def encode(y: np.ndarray, classes: np.ndarray, where: str = "y") -> np.ndarray:
             f"{where} has the label {label!r}, which is not among the classes {classes.tolist()}; pass all classes "
             "with classes= in the first call."
         )
+    return codes
+
+
+def check_labels_and_proba(y_true, proba, labels) -> tuple[np.ndarray, np.ndarray]:
+    """The column of each row's label, and the probabilities as a float64 array."""
+    proba = check_array(proba, dtype=np.float64, input_name="proba")
+    y_true = np.asarray(y_true)
+    check_consistent_length(y_true, proba)
+    labels = np.unique(y_true) if labels is None else np.asarray(labels)
+    check_one_column_per_label("proba", proba, labels)
+    return label_codes(y_true, labels, "y_true"), proba
+
+
+def check_one_column_per_label(name: str, proba: np.ndarray, labels: np.ndarray) -> None:
+    if proba.shape[1] != len(labels):
+        raise ValueError(
+            f"{name} has {proba.shape[1]} columns but there are {len(labels)} labels; list all classes in `labels`."
+        )
+
+
+def label_codes(y, labels: np.ndarray, name: str = "y") -> np.ndarray:
+    """The index of each entry of ``y`` in ``labels``, which need not be sorted."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"{name} has shape {y.shape}; give one label per row. Multi-label targets are not supported.")
+    order = np.argsort(labels, kind="stable")
+    codes = order[np.minimum(np.searchsorted(labels[order], y), len(labels) - 1)]
+    unknown = labels[codes] != y
+    if unknown.any():
+        raise ValueError(f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among {labels.tolist()}.")
     return codes
 
 

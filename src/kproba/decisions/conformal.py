@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
+from ..data.labels import check_one_column_per_label, label_codes
 from ..exceptions import FewRowsWarning
 from ..messages import warn
-from ..metrics import check_one_column_per_label, label_codes
 from ..typing import RandomState, Targets
 from ..validation import check_choice, check_fraction
 

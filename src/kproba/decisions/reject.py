@@ -16,12 +16,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..data.labels import check_weights
+from ..data.labels import check_weights, label_codes
 from ..estimators._base import KernelClassifier, is_source
 from ..exceptions import NothingKeptWarning
 from ..typing import Inputs, Method, RandomState, Targets, available_if
 from ..validation import check_choice, check_fraction, check_lengths
-from .conformal import check_options, label_codes, sets_from_codes
+from .conformal import check_options, sets_from_codes
 from .risk_coverage import error_upper_bound, errors_by_rank, risk_coverage
 
 #: Testing starts at the rank where up to this many errors still pass, if that rank is at most this share of the rows.

@@ -1,4 +1,4 @@
-"""Pictures of fitted models, in the manner of scikit-learn's displays. They need ``kproba[plot]``."""
+"""Plots of fitted models, with the interface of scikit-learn's displays. They need ``kproba[plot]``."""
 
 from .comparison import ScoresDisplay
 from .import_vectors import ImportPathDisplay

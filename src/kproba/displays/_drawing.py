@@ -1,4 +1,4 @@
-"""What all displays do."""
+"""Helpers shared by all displays."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def pyplot():
 
 
 def axes_for(ax) -> tuple[Any, Any]:
-    """The axes to draw into, new ones if there are none, and their figure."""
+    """``ax``, or new axes if it is None, and their figure."""
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
     return ax, ax.figure
 
 
 def axes_in_a_row(axes, size: int, width: float = 4.0):
-    """So many axes as an array, new ones if there are none, and their figure."""
+    """``axes`` as an array of length ``size``, or new axes if it is None, and their figure."""
     if axes is None:
         _, axes = pyplot().subplots(1, size, figsize=(width * size, 3.5), layout="constrained", squeeze=False)
     axes = np.asarray(axes, dtype=object).ravel()
     if len(axes) != size:
-        raise ValueError(f"axes: {size} are needed for the {size} pictures, got {len(axes)}.")
+        raise ValueError(f"axes has length {len(axes)}, but {size} plots need {size} axes.")
     return axes, axes[0].figure
 
 

@@ -1,4 +1,4 @@
-"""Models beside each other, and classes beside each other."""
+"""Compare models."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..metrics import checked_codes
+from ..data.labels import check_labels_and_proba
+from ..report.baselines import ModelProba
 from ..report.facts import MEASURES, Score, collect, scores_of
-from ..report.rivals import Rival
 from ..typing import Inputs, Targets
 from ._drawing import axes_in_a_row
 
 
 class ScoresDisplay:
-    """Error, log-loss, Brier score and calibration error of some models, with bootstrap intervals of 90 %.
+    """Error, log-loss, Brier score and calibration error of several models, with 90 % bootstrap intervals.
 
     Parameters
     ----------
@@ -28,8 +28,9 @@ class ScoresDisplay:
 
     Examples
     --------
-    ``ScoresDisplay.from_estimator(clf, X_new, y_new, X_train=X, y_train=y)`` has the class shares and a logistic
-    regression beside the classifier; ``ScoresDisplay.from_predictions(y_new, {"ours": p, "theirs": q})`` any others.
+    ``ScoresDisplay.from_estimator(clf, X_new, y_new, X_train=X, y_train=y)`` compares the classifier with the class
+    shares and a logistic regression; ``ScoresDisplay.from_predictions(y_new, {"ours": p, "theirs": q})`` compares any
+    models.
     """
 
     def __init__(self, *, scores: tuple[Score, ...]) -> None:
@@ -47,7 +48,7 @@ class ScoresDisplay:
         axes: Any = None,
         random_state: int = 0,
     ) -> Self:
-        """Draw a fitted classifier on the rows X with classes y beside the simple models of a report."""
+        """Plot a fitted classifier and the baselines of the report on the rows X with labels y."""
         found = collect(estimator, X, y, X_train=X_train, y_train=y_train, random_state=random_state)
         return cls(scores=found.scores).plot(axes)
 
@@ -61,12 +62,12 @@ class ScoresDisplay:
         axes: Any = None,
         random_state: int = 0,
     ) -> Self:
-        """Draw a dict of names and probabilities (n, n_classes) of the same rows."""
+        """Plot a dict that maps names to probabilities (n, n_classes) of the same rows."""
         if not isinstance(proba, dict) or not proba:
-            raise TypeError(f"proba: a dict of names and probabilities is needed, got {type(proba).__name__}.")
-        checked = {name: checked_codes(y_true, each, labels) for name, each in proba.items()}
+            raise TypeError(f"proba must be a non-empty dict of names and probabilities, got {type(proba).__name__}.")
+        checked = {name: check_labels_and_proba(y_true, each, labels) for name, each in proba.items()}
         codes = next(iter(checked.values()))[0]
-        models = [Rival(str(name), values) for name, (_, values) in checked.items()]
+        models = [ModelProba(str(name), values) for name, (_, values) in checked.items()]
         return cls(scores=scores_of(models, codes, random_state)).plot(axes)
 
     def plot(self, axes: Any = None) -> Self:

@@ -1,4 +1,4 @@
-"""How an import vector machine was found, and where its points are."""
+"""The search path of an import vector machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from ._drawing import axes_in_a_row
 
 
 class ImportPathDisplay:
-    """How an import vector machine was found: 2001 Fig. 2.
+    """The search path of an import vector machine (2001 Fig. 2).
 
-    Losses of the tuning rows and numbers of import points over λ, and the objective as points were added.
+    Shows the losses on the tuning rows and the number of import points as functions of λ, and the objective as a
+    function of the number of points.
 
     Parameters
     ----------
-    path, growth : dicts of columns, as ``path_`` and ``growth_`` of an :class:`~kproba.ImportVectorMachine`
-    chosen : float, the λ that was chosen
+    path, growth : ``path_`` and ``growth_`` of an :class:`~kproba.ImportVectorMachine`
+    chosen : float, the chosen λ
 
     Attributes
     ----------
@@ -32,7 +33,7 @@ class ImportPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
-        """Draw the path of a fitted machine, into three ``axes`` if they are given."""
+        """Plot the path of a fitted machine, into three ``axes`` if given."""
         check_is_fitted(estimator)
         return cls(path=estimator.path_, growth=estimator.growth_, chosen=estimator.ridge_).plot(axes)
 

@@ -1,4 +1,4 @@
-"""What the probabilities of predictions are worth."""
+"""How good the probabilities of the predicted classes are."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics import checked_codes
+from ..data.labels import check_labels_and_proba
 from ..report.measures import Histogram, Reliability, confidence_histogram, reliability, top_class
 from ..typing import Inputs, Targets
 from ._drawing import axes_for, legend
 
 
-class _OfPredictions:
-    """A display of the predicted classes of rows: their probabilities, and whether they are right."""
+class _TopClassDisplay:
+    """Base of displays that need the probability of each predicted class, and whether it is right."""
 
     @classmethod
-    def _found(cls, confidence: np.ndarray, correct: np.ndarray) -> dict:
-        """What the display is made of."""
+    def _parameters(cls, confidence: np.ndarray, correct: np.ndarray) -> dict:
+        """Arguments of the constructor."""
         raise NotImplementedError
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
@@ -29,7 +29,7 @@ class _OfPredictions:
     def from_estimator(
         cls, estimator: Any, X: Inputs, y: Targets, *, ax: Any = None, name: str | None = None, **options: Any
     ) -> Self:
-        """Draw what a fitted classifier says of the rows X, whose classes are y."""
+        """Plot a fitted classifier on the rows X with labels y."""
         check_is_fitted(estimator)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(
@@ -47,15 +47,17 @@ class _OfPredictions:
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Draw probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
-        codes, proba = checked_codes(y_true, proba, labels)
+        """Plot probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
+        codes, proba = check_labels_and_proba(y_true, proba, labels)
         top = top_class(codes, proba)
         made: Any = cls
-        return made(**cls._found(top.confidence, top.correct)).plot(ax, name=name, **options)
+        return made(**cls._parameters(top.confidence, top.correct)).plot(ax, name=name, **options)
 
 
-class ReliabilityDisplay(_OfPredictions):
-    """How often predictions of a given probability are right, with a band of 90 %.
+class ReliabilityDisplay(_TopClassDisplay):
+    """Reliability diagram: how often predictions with a given probability are right, with a 90 % band.
+
+    Unlike scikit-learn's ``CalibrationDisplay``, it supports several classes and has a confidence band.
 
     Parameters
     ----------
@@ -67,31 +69,31 @@ class ReliabilityDisplay(_OfPredictions):
 
     Examples
     --------
-    ``ReliabilityDisplay.from_estimator(clf, X_new, y_new)``, or without held-out rows
-    ``ReliabilityDisplay.from_predictions(y, clf.loo_proba_)``; several models share an ``ax``.
+    Use ``ReliabilityDisplay.from_estimator(clf, X_new, y_new)``, or without held-out rows
+    ``ReliabilityDisplay.from_predictions(y, clf.loo_proba_)``. Pass ``ax`` to compare several models.
     """
 
     def __init__(self, *, bins: Reliability) -> None:
         self.bins = bins
 
     @classmethod
-    def _found(cls, confidence, correct) -> dict:
+    def _parameters(cls, confidence, correct) -> dict:
         return {"bins": reliability(confidence, correct)}
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
-        """Draw into ``ax``; ``options`` go to the line."""
+        """Plot into ``ax``; ``options`` are passed to ``ax.plot``."""
         self.ax_, self.figure_ = axes_for(ax)
         bins = self.bins
         (line,) = self.ax_.plot(bins.confidence, bins.frequency, **{"marker": "o", "label": name, **options})
         self.ax_.fill_between(bins.confidence, bins.low, bins.high, color=line.get_color(), alpha=0.15, linewidth=0)
         self.ax_.axline((0, 0), slope=1, color="grey", linestyle=":", zorder=0)
-        self.ax_.set(xlabel="probability of the predicted class", ylabel="share that is right", ylim=(-0.02, 1.02))
+        self.ax_.set(xlabel="probability of the predicted class", ylabel="share of correct ones", ylim=(-0.02, 1.02))
         legend(self.ax_, name)
         return self
 
 
-class ConfidenceHistogramDisplay(_OfPredictions):
-    """How sure a model is of its predictions, right ones and wrong ones.
+class ConfidenceHistogramDisplay(_TopClassDisplay):
+    """Histogram of the probabilities of the predicted classes, split into right and wrong predictions.
 
     Parameters
     ----------
@@ -106,11 +108,11 @@ class ConfidenceHistogramDisplay(_OfPredictions):
         self.counts = counts
 
     @classmethod
-    def _found(cls, confidence, correct) -> dict:
+    def _parameters(cls, confidence, correct) -> dict:
         return {"counts": confidence_histogram(confidence, correct)}
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
-        """Draw into ``ax``; ``options`` go to the bars."""
+        """Plot into ``ax``; ``options`` are passed to ``ax.bar``."""
         self.ax_, self.figure_ = axes_for(ax)
         edges, right, wrong = self.counts.edges, self.counts.right, self.counts.wrong
         shape = {"width": np.diff(edges), "align": "edge", **options}

@@ -1,4 +1,4 @@
-"""What doubtful rows cost."""
+"""Risk–coverage curves."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.labels import check_labels_and_proba
 from ..decisions.reject import RejectOption
 from ..decisions.risk_coverage import risk_coverage
-from ..metrics import checked_codes
 from ..report.measures import top_class
 from ..typing import Inputs, Targets
 from ._drawing import axes_for
 
-#: Errors of fewer rows than this share do not decide how high the picture of risk and coverage is.
+#: Errors at a lower coverage do not influence the limits of the y-axis.
 LEAST_COVERAGE = 0.1
 
 
 class RiskCoverageDisplay:
-    """Error among the rows kept over the share of them, from the surest row to all.
+    """Risk–coverage curve: the error among the rows kept as a function of their share.
 
-    A band reaches up to the bound of each threshold on its own; the threshold of a
-    :class:`~kproba.RejectOption` is a dotted line.
+    The band reaches up to the upper bound of each threshold on its own. The threshold of a
+    :class:`~kproba.RejectOption` is shown as a dotted line.
 
     Parameters
     ----------
     curve : dict of arrays thresholds, coverage, error and upper_bound, as ``risk_coverage_curve_``
-    threshold : float, optional: a chosen one
-    max_error : float, optional: the error that was promised
-    name : str, optional: what the legend says
+    threshold : float, optional; the chosen threshold
+    max_error : float, optional; the guaranteed error
+    name : str, optional; the label in the legend
 
     Attributes
     ----------
@@ -61,15 +61,15 @@ class RiskCoverageDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw a fitted classifier on the rows X with labels y.
+        """Plot a fitted classifier on the rows X with labels y.
 
-        A :class:`~kproba.RejectOption` needs neither: without them its calibration rows are drawn.
+        Without X and y, the calibration rows of a :class:`~kproba.RejectOption` are plotted.
         """
         check_is_fitted(estimator)
         name = type(estimator).__name__ if name is None else name
         if not isinstance(estimator, RejectOption):
             if X is None or y is None:
-                raise ValueError("give X and y: only a fitted RejectOption has a curve of its own.")
+                raise ValueError("pass X and y; only a fitted RejectOption has a curve of its own.")
             proba = estimator.predict_proba(X)
             options = {"labels": estimator.classes_, "confidence": 0.95 if confidence is None else confidence}
             return cls.from_predictions(y, proba, **options, name=name, ax=ax)
@@ -89,8 +89,8 @@ class RiskCoverageDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw probabilities whose columns are the ``labels``, in their order; None for the sorted ones of y_true."""
-        top = top_class(*checked_codes(y_true, proba, labels))
+        """Plot probabilities (n, n_classes); ``labels`` are the classes of the columns, by default sorted."""
+        top = top_class(*check_labels_and_proba(y_true, proba, labels))
         return cls(curve=risk_coverage(top.confidence, ~top.correct).with_bounds(confidence), name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -105,7 +105,7 @@ class RiskCoverageDisplay:
         if self.max_error is not None:
             ax.axhline(self.max_error, color="grey", linestyle="--")
         ax.set(xlabel="share of rows kept", ylabel="error among them")
-        # the bounds of the first few rows are close to one and would flatten the rest
+        # the bounds of the first few rows are close to one and would flatten the curve
         top = 1.5 * max(error[coverage >= LEAST_COVERAGE].max(), bound[-1])
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.0, max(top, used))))
         if self.name is not None:

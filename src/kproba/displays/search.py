@@ -1,4 +1,4 @@
-"""Why kernel, width and ridge were chosen."""
+"""Results of the hyperparameter search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._drawing import axes_in_a_row
 
 
 class SearchMapDisplay:
-    """Why kernel, width and ridge were chosen: the loss of every candidate, one picture a kernel.
+    """Loss of every candidate of the search, as a function of width and ridge, with one plot per kernel.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ class SearchMapDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
-        """Draw ``search_results_`` of a fitted classifier, into as many ``axes`` as there are panels."""
+        """Plot ``search_results_`` of a fitted classifier, into one of ``axes`` per panel if given."""
         check_is_fitted(estimator)
         panels = search_panels(estimator)
         if not panels:
             name = type(estimator).__name__
             raise ValueError(
-                f"estimator: {name} compared no candidates by width and ridge, so there is nothing to draw."
+                f"estimator: this {name} compared no candidates for width and ridge, so there is nothing to plot."
             )
         return cls(panels=panels).plot(axes)
 
@@ -59,7 +59,7 @@ class SearchMapDisplay:
         self.figure_.colorbar(shown, ax=ax, label="leave-one-out loss")
 
     def _draw_line(self, ax, panel: SearchPanel, low: float, high: float) -> None:
-        """Where only one of the two varies."""
+        """Plot the loss as a line if only width or only ridge varies."""
         by_width = len(np.unique(panel.width[~np.isnan(panel.width)])) > 1
         x = panel.width if by_width else panel.ridge
         order = np.argsort(x, kind="stable")

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..basis.basis import Basis, MomentsOf
 from ..basis.centers import Centers, kmeans_centers, subset_centers
-from ..basis.device_basis import placed
+from ..basis.device_basis import basis_on
 from ..data.all_rows import SumsOverRows
 from ..data.items import Items
 from ..data.rows import Rows
@@ -230,7 +230,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _with_sums(self, problem: Surface, everything: SumsOverRows) -> Surface:
         """The problem with the sums over all rows, in float64: without a ridge, float32 sums are too inaccurate."""
-        basis = placed(problem.basis, self.device_, use_float64=True)
+        basis = basis_on(problem.basis, self.device_, use_float64=True)
         return replace(problem, given=everything.sum(MomentsOf(basis, everything.encoding(self.scaling_))))
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:

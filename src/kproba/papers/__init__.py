@@ -1,1 +1,1 @@
-"""What only the papers need."""
+"""Methods that are only needed to reproduce the papers."""

@@ -1,10 +1,10 @@
-"""Least squares by stochastic gradients (2010 Sec. 4), averaged: H is never formed.
+"""Least squares by averaged stochastic gradient descent (2010 Sec. 4), without forming H.
 
     minimise (1/2W) Σ w‖ψᵀz − t‖² + (λ/2)‖z‖²,    ψ = L⁻¹φ,    P = LLᵀ,    θ = L⁻ᵀz
 
-In these coordinates the penalty is the identity, and under the RKHS penalty ‖ψ(x)‖² ≤ k(x, x): one constant step suits
-all kernels and widths. The mean of the iterates of the second half converges at the best rate there is without a step
-that falls or has to be tuned (Bach and Moulines, 2013).
+In these coordinates the penalty is the identity, and for the RKHS penalty ‖ψ(x)‖² ≤ k(x, x), so one constant step size
+suits all kernels and widths. The average of the iterates of the second half converges at the optimal rate without a
+decreasing or tuned step size (Bach and Moulines, 2013).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from scipy import linalg
 from ..data.rows import Rows
 from ..solvers.cg import jittered_factor
 
-#: Rows of one step, and rows from which the step size is computed.
+#: Rows per step, and rows used to compute the step size.
 STEP_ROWS, PROBE_ROWS = 64, 500
 
 
 def averaged_sgd(
     rows: Rows, features: Callable, penalty: np.ndarray | None, ridge: float, passes: int, seed: int, watch=None
 ) -> np.ndarray:
-    """θ (b, k) after so many passes over the rows; ``watch(θ)`` sees the average so far at the end of each.
+    """θ (b, k) after ``passes`` passes over the rows; ``watch(θ)`` is called with the current average after each.
 
-    ``features(X)`` gives Φ; ``penalty`` is P, None for the identity.
+    ``features(X)`` computes Φ; ``penalty`` is P, None for the identity.
     """
     random, n = np.random.default_rng(seed), len(rows)
     lower = None if penalty is None else jittered_factor(penalty)
-    scale = rows.weight * (n / rows.total_weight)  # so that a mean over sampled rows is one over weights
+    scale = rows.weight * (n / rows.total_weight)  # makes a mean over sampled rows a weighted mean
 
     def whitened(index):
         phi = features(rows.X[index]).astype(np.float64, copy=False)
@@ -58,7 +58,8 @@ def averaged_sgd(
 
 
 def _rate(psi: np.ndarray, largest_weight: float, ridge: float) -> float:
-    """Half of what is stable for a step of so many rows: their mean has the spectrum of H and the noise of a row."""
+    """Half the largest stable step size for STEP_ROWS rows: their mean has the spectrum of H plus the noise of a
+    row."""
     top = float(linalg.eigvalsh(psi.T @ psi / len(psi))[-1]) if len(psi) else 1.0
     single = float(np.einsum("ij,ij->i", psi, psi).max()) * largest_weight
     return 1.0 / (top + single / STEP_ROWS + ridge)

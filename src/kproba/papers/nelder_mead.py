@@ -1,8 +1,8 @@
-"""The surface loss by the Nelder–Mead simplex: 2013 Algorithm 1, within the constraints.
+"""The surface loss maximised by the Nelder–Mead simplex: 2013 Algorithm 1, within the constraints.
 
-Reflections, expansions and contractions combine points with weights that add up to one, so sums over the classes are
-kept by themselves, and a simplex of (q − 1)(r + 1) + 1 points spans all there is; the q(r + 1) + 1 that the paper
-counts would lie in the same space. A point that leaves the box is replaced by the nearest one that does not.
+Reflections, expansions and contractions combine points with weights that sum to one, so the sums over classes are
+preserved, and a simplex of (q − 1)(r + 1) + 1 points spans the feasible space; the paper's q(r + 1) + 1 points would
+lie in the same space. A point outside the box is replaced by the nearest one inside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..solvers.surface_loss import SurfaceLoss
 
 @dataclass
 class Simplex:
-    """Points (N + 1, m, q) in falling order of their values."""
+    """Points (N + 1, m, q), sorted by decreasing value."""
 
     loss: SurfaceLoss
     random: np.random.RandomState
@@ -35,7 +35,7 @@ class Simplex:
         return float(self.values[0])
 
     def step(self) -> None:
-        """One deformation (the body of Algorithm 1)."""
+        """One deformation of the simplex (the body of Algorithm 1)."""
         worst = self.points[-1]
         centre = (self._sum - worst) / (len(self.points) - 1)
         reflected, value = self._at(2.0 * centre - worst)
@@ -55,7 +55,7 @@ class Simplex:
         return point, float(self.loss.value(point))
 
     def _replace_worst(self, point: np.ndarray, value: float) -> None:
-        """Put a point where it belongs; the others keep their order."""
+        """Replace the worst point by a new one, inserted in order."""
         self._sum += point - self.points[-1]
         place = len(self.values) - 1 - int(np.searchsorted(self.values[-2::-1], value))
         for held, new in ((self.points, point), (self.values, value)):

@@ -1,4 +1,4 @@
-"""Rows and a basis as a least-squares problem that is solved by stochastic gradients; held-out scores by folds."""
+"""The least-squares problem solved by stochastic gradients, with held-out scores from folds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .averaged_sgd import averaged_sgd
 
 @dataclass(frozen=True)
 class StochasticLeastSquares:
-    """The problem of :class:`~kproba.problems.least_squares.LeastSquares` with shared centres, solved by gradients."""
+    """The problem of :class:`~kproba.problems.least_squares.LeastSquares` with shared centres, solved by SGD."""
 
     rows: Rows
     basis: Basis
@@ -35,7 +35,7 @@ class StochasticLeastSquares:
         return self.rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
-        """The solution for every ridge; with ``loo`` scores of rows held out in folds."""
+        """The solution for every ridge; with ``loo``, also the held-out scores from folds."""
         fold = stratified_folds(self.rows, self.folds, self.seed)
         for ridge in ridges:
             held_out = cross_validate(self, fold, [ridge])[0] if loo else None
@@ -44,18 +44,18 @@ class StochasticLeastSquares:
             yield Solution(ridge, held_out, partial(np.copy, self._solve(self.rows, ridge)), n_iter=self.passes)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """Solutions without some rows, with the scores of these."""
+        """Solutions without the rows ``inside``, and the scores of these rows."""
         rest = self.rows.without(inside)
         for ridge in ridges:
-            # without any row left, scores of zero, which links take for the prior
+            # if no row is left, scores are zero, which links interpret as the prior
             coef = self._solve(rest, ridge) if len(rest) else np.zeros((self.basis.n_centers, self.rows.n_targets))
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
     def clear_cache(self) -> None:
-        """Nothing large is kept."""
+        """Nothing is cached."""
 
     def on(self, device) -> StochasticLeastSquares:
-        """Batches of some rows are too small for a device."""
+        """Unchanged: mini-batches are too small for a device."""
         return self
 
     def _solve(self, rows: Rows, ridge: float) -> np.ndarray:

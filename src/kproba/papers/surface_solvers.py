@@ -1,4 +1,4 @@
-"""The solvers of 2013: Nelder and Mead's simplex (Algorithm 1) and a particle swarm (Algorithm 2)."""
+"""The solvers of 2013: the Nelder–Mead simplex (Algorithm 1) and a particle swarm (Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..solvers.surface_loss import SurfaceLoss
 from .nelder_mead import Simplex
 from .swarm import Swarm
 
-#: A simplex is given up when its best value has grown by less than the second number in so many steps a point.
+#: A simplex is abandoned if its best value grows by less than NOTICEABLE in PATIENCE steps per point.
 PATIENCE, NOTICEABLE = 5, 1e-5
-#: How often these solvers note where they are.
+#: Number of values recorded in the history.
 HISTORY_LENGTH = 100
 
 
@@ -27,7 +27,7 @@ def by_swarm(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, li
 
 
 def by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
-    """2013 Algorithm 1 from several starts."""
+    """2013 Algorithm 1, restarted several times."""
     random, best, n_iter = np.random.RandomState(settings.seed), None, 0
     history: list[float] = []
     for _ in range(settings.restarts):
@@ -47,9 +47,10 @@ def by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, 
 def _run_steps(
     title: str, step: Callable[[], None], value: Callable[[], float], settings: Settings, patience: int | None = None
 ) -> tuple[int, list[float], bool]:
-    """Take steps until there are enough or, with ``patience``, so many have brought next to nothing.
+    """Run up to ``max_iter`` steps, or until ``patience`` steps bring no noticeable improvement.
 
-    An interruption from the keyboard ends it early, and what was found by then is kept; it is told by the last value.
+    Returns the number of steps, the history, and whether it was interrupted from the keyboard, in which case the best
+    coefficients so far are kept.
     """
     history, last, done, stopped = [value()], value(), 0, False
     every = max(1, settings.max_iter // HISTORY_LENGTH)
@@ -75,5 +76,5 @@ def _run_steps(
     return done, history, stopped
 
 
-#: Name -> approach; None is the exact solver.
+#: Solvers by name; None is the exact solver.
 SOLVERS = {"exact": None, "nelder-mead": by_simplex, "swarm": by_swarm}

@@ -1,10 +1,10 @@
-"""The surface loss by a swarm of particles: 2013 Algorithm 2, all particles moved at once.
+"""The surface loss maximised by a particle swarm: 2013 Algorithm 2, with all particles moved at once.
 
-Three things the paper leaves open. Its random factors r_p and r_g are drawn for every coordinate of the space that the
-sums over classes leave (q − 1 for each centre), so that a velocity keeps the sums. One factor a particle would keep
-them too, but then no particle ever leaves the span of the 2 · 16 vectors it all began with. Where a coefficient is
-clipped to the box, the others of its centre give way, so that the sums hold there as well. And all particles of a step
-see the same best position, where the printed loop may update it between two of them.
+The paper leaves three things open. First, the random factors r_p and r_g are drawn for every coordinate of the feasible
+space (q − 1 per centre), so that velocities preserve the sums over classes. One factor per particle would preserve them
+too, but then no particle ever leaves the span of the initial 2 · 16 vectors. Second, if a coefficient is clipped to the
+box, the others of its centre are adjusted so that the sums still hold. Third, all particles of a step see the same best
+position, while the printed loop may update it between two of them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy import linalg
 
 from ..solvers.surface_loss import SurfaceLoss, nearest_with_sum
 
-#: 2013 Sec. 4.2: weights of the velocity, of a particle's own best position and of the swarm's; number of particles.
+#: 2013 Sec. 4.2: weights of the velocity, of a particle's best position and of the swarm's; number of particles.
 INERTIA, TOWARDS_OWN, TOWARDS_ALL, PARTICLES = 0.72, 1.494, 1.494, 16
 
 
 @dataclass
 class Swarm:
-    """Positions and velocities (particles, m, q), and the best that each particle has seen."""
+    """Positions and velocities (particles, m, q), and the best position of each particle."""
 
     loss: SurfaceLoss
     random: np.random.RandomState
@@ -30,7 +30,7 @@ class Swarm:
 
     def __post_init__(self):
         shape = (self.n_particles, *self.loss.shape)
-        self._coordinates = linalg.helmert(self.loss.shape[1]).T  # (q, q − 1), orthonormal, columns that sum to zero
+        self._coordinates = linalg.helmert(self.loss.shape[1]).T  # (q, q − 1), orthonormal, columns sum to zero
         self.position = self.loss.nearest(self.random.uniform(-1.0, 1.0, shape))
         self.velocity = self._bounded(self.random.uniform(-1.0, 1.0, shape))
         self.best, self.best_value = self.position.copy(), self.loss.value(self.position)

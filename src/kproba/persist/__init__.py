@@ -89,8 +89,8 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
     """Load a model written by :func:`save`.
 
     No code from the file is run: it refers to classes on an explicit list, whose attributes are set to numbers and text
-    and then checked; if a suitable row can be generated, the model predicts it. Time and memory are at most proportional
-    to the size of the file. The predictions are still those that the author of the file intended.
+    and then checked; if a suitable row can be generated, the model predicts it. Time and memory are at most
+    proportional to the size of the file. The predictions are still those that the author of the file intended.
 
     Parameters
     ----------

@@ -120,8 +120,8 @@ class Archive:
         self.n_bytes = sum(info.file_size for info in infos)
         if self.n_bytes > self.max_bytes:
             raise ModelFileError(
-                f"it takes {self.n_bytes:,} bytes unpacked, but max_bytes={self.max_bytes:,}; increase max_bytes if you "
-                "trust it."
+                f"it takes {self.n_bytes:,} bytes unpacked, but max_bytes={self.max_bytes:,}; increase max_bytes if "
+                "you trust it."
             )
 
     def _read_manifest(self) -> tuple[tuple[int, int], dict[str, dict[str, Any]]]:

@@ -124,6 +124,8 @@ def _check_estimator(obj: BaseEstimator) -> None:
     jobs = getattr(obj, "n_jobs", None)
     is_count = isinstance(jobs, Integral) and not isinstance(jobs, bool) and 0 < abs(int(jobs)) <= MOST_WORKERS
     _need(jobs is None or is_count, obj, "n_jobs is zero, too large, or no number")
+    for name, value in vars(obj).items():  # a type is callable, but no function that steps could call
+        _need(name == "dtype" or not isinstance(value, type), obj, f"{name} is a type")
     if hasattr(obj, "_parameter_constraints"):
         obj._validate_params()
     d = vars(obj).get("n_features_in_", 0)
@@ -486,6 +488,10 @@ def _check_shapes(obj: Any) -> None:
         _need(name != "scale_" or (np.abs(array.astype(float)) > SCALES[0]).all(), obj, "scale_ has zeros")
 
 
+#: These turn text into numbers, so that no other step can come before them.
+_OF_TEXT = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
+
+
 def _check_pipeline(pipeline: Any) -> None:
     _need(
         pipeline.memory is None,
@@ -498,6 +504,7 @@ def _check_pipeline(pipeline: Any) -> None:
     for (_, before), (_, step) in pairwise(pipeline.steps):
         fits = not isinstance(step, BagOfFeatures) or isinstance(before, PictureDescriptors)
         _need(fits, pipeline, f"{type(before).__name__} makes no items for BagOfFeatures")
+        _need(type(step).__name__ not in _OF_TEXT, pipeline, f"{type(before).__name__} makes no text")
     check_pipeline(pipeline)
 
 

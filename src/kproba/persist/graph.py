@@ -31,13 +31,13 @@ _PANDAS_DTYPE = re.compile(
 _POLARS_DTYPE = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|Boolean|String|Date|Categorical|Null")
 _POLARS_DATES = re.compile(r"Datetime\((ms|us|ns)\)(?:@([A-Za-z_]+(?:/[A-Za-z0-9_+-]+)*))?")
 _SCALAR_DTYPE = re.compile(r"[<>|](b1|i[1248]|u[1248]|f[248]|U\d{1,9}|[mM]8\[[A-Za-z0-9]{1,6}\])|O")
-#: Maximum entries of a set or keys of a dict that are not text. Their hashes are predictable and can be made to collide,
-#: which takes quadratic time. Hashes of text differ from process to process.
+#: Maximum entries of a set or keys of a dict that are not text. Their hashes are predictable and can be made to
+#: collide, which takes quadratic time. Hashes of text differ from process to process.
 MOST_KEYS = 1 << 14
 #: Maximum keys with the same hash: hash(-1) is hash(-2), so tuples of these collide by accident.
 MOST_COLLISIONS = 64
-#: Maximum columns of a sparse matrix in a small file: hashed words have 2**20 by default. A product with the matrix takes
-#: memory for every column, empty or not.
+#: Maximum columns of a sparse matrix in a small file: hashed words have 2**20 by default. A product with the matrix
+#: takes memory for every column, empty or not.
 MOST_COLUMNS = 1 << 24
 #: Maximum bytes of a text type: an array takes that many for every value, however short.
 MOST_TEXT_BYTES = 1 << 16

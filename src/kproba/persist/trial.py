@@ -119,6 +119,8 @@ def through(steps: list[Any], row: Any) -> None:
     last, has_names = steps[-1], hasattr(row, "columns")
     for step in steps[: -1 if isinstance(last, KernelClassifier) else None]:
         step = copy(step)  # some change their state in transform
+        if "n_jobs" in vars(step):
+            step.n_jobs = None  # no processes for one row
         if not has_names:
             vars(step).pop("feature_names_in_", None)
             row = np.asarray(row) if hasattr(row, "columns") else row
@@ -188,8 +190,8 @@ def _bag(step: Any) -> Any:
 
 def _columns(transformer: Any) -> Any:
     """A row for a transformer with numbered columns, with values that the transformer of each column accepts."""
-    d, n_jobs = transformer.n_features_in_, transformer.n_jobs
-    if n_jobs not in (None, 1) or hasattr(transformer, "feature_names_in_"):
+    d = transformer.n_features_in_
+    if hasattr(transformer, "feature_names_in_"):
         return None
     row, n_taken = np.ones((1, d), dtype=object), 0
     for _, step, columns in transformer.transformers_:

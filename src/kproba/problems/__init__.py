@@ -1,1 +1,1 @@
-"""Problems: rows, a basis and a penalty, everything but the ridge."""
+"""Problems: rows, a basis and a penalty; everything but the ridge."""

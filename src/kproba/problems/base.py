@@ -1,4 +1,4 @@
-"""What every problem offers: rows, a basis and a penalty, with everything chosen but the ridge."""
+"""The interface of a problem: rows, a basis and a penalty, with everything fixed but the ridge."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..data.rows import Rows
 
 
 class Solution(NamedTuple):
-    """A ridge λ, the scores (n, k) of rows that did not take part if asked for, and coefficients (b, k) on call.
+    """The solution at a ridge λ: held-out scores (n, k) if requested, and a function that computes coefficients (b, k).
 
-    ``intercept`` (k,) is the constant of models that have one, ``n_iter`` the steps of those that take some.
+    ``intercept`` (k,) is zero for models without one; ``n_iter`` is the number of steps of iterative solvers.
     """
 
     ridge: float
@@ -25,7 +25,7 @@ class Solution(NamedTuple):
 
 
 class Problem(Protocol):
-    """Rows and a basis with everything but the ridge: what a search compares."""
+    """Rows and a basis with everything fixed but the ridge: the object that a search compares."""
 
     @property
     def rows(self) -> Rows: ...
@@ -35,28 +35,28 @@ class Problem(Protocol):
 
     @property
     def total_weight(self) -> float:
-        """Of all rows that the problem sums up."""
+        """The weight of all rows in the problem."""
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
-        """The solution for every ridge, with leave-one-out scores of all rows or of some."""
+        """The solution for every ridge, with the leave-one-out scores of all rows or of ``loo_rows``."""
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """Solutions without some rows, with the scores of these."""
+        """Solutions without the rows ``inside``, and the scores of these rows."""
 
     @property
     def has_cheap_loo(self) -> bool:
-        """Whether leave-one-out scores cost no more than a solution or so."""
+        """Whether leave-one-out scores cost about as much as a solution."""
 
     @property
     def has_all_loo(self) -> bool:
-        """Whether the scores of all rows cost no more than those of some."""
+        """Whether leave-one-out scores of all rows cost no more than those of some."""
 
     @property
     def rows_for_ridge(self) -> int | None:
-        """Distinct rows on which the ridge is chosen, where all of them would take too long; None for all."""
+        """Number of distinct rows used to choose the ridge if using all would take too long; None for all."""
 
     def clear_cache(self) -> None:
-        """Let go of large matrices."""
+        """Free large matrices."""
 
     def on(self, device) -> Problem:
-        """The same problem computed on a device, as far as it can be; None is here."""
+        """The same problem on a device, as far as supported; None is the CPU."""

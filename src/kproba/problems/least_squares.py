@@ -1,9 +1,9 @@
-"""One basis, many ridges: coefficients and exact leave-one-out scores of the least-squares problem.
+"""The least-squares problem: coefficients and exact leave-one-out scores for many ridges in one basis.
 
-A problem is a set of independent systems. The shared form (2010 Eq. 5) is one system for all classes; the
-class-wise form (Eq. 7) is one a class, on the sub-block of H that belongs to the class's own centres. A
-class-similarity kernel L (Eq. 4) turns the targets by L's eigenvectors; then each eigenvalue has a ridge of
-its own, and one decomposition of H serves them all.
+A problem is a set of independent systems. The shared form (2010 Eq. 5) is one system for all classes; the class-wise
+form (Eq. 7) is one per class, on the block of H that belongs to the class's own centres. A class-similarity kernel L
+(Eq. 4) rotates the targets by L's eigenvectors; then each eigenvalue has its own ridge, and one decomposition of H
+serves them all.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from ..solvers.packed_dual import PackedDual
 from .base import Solution
 from .own_centers import coefficients_without, drop_held_out_centers, own_centers
 
-#: Features up to this size are kept from one ridge to the next; larger ones are computed again.
+#: Features up to this size are kept between ridges; larger ones are recomputed.
 KEEP_BYTES = 8 << 20
-#: Up to so many centres the dual form has a kernel matrix and a factor of it in float64, up to so many both in one
-#: square, which is float32 where the ridge allows (1.5 GiB); beyond, no matrix at all and conjugate gradients.
+#: Up to DENSE_CENTERS, the dual form stores a kernel matrix and its factor in float64; up to PACKED_CENTERS, both share
+#: one square array, in float32 if the ridge allows (1.5 GiB); beyond, conjugate gradients need no matrix.
 DENSE_CENTERS, PACKED_CENTERS = 4096, 20_000
-#: With more than so many, the ridge is chosen on so many rows.
+#: With more centres than this, the ridge is chosen on a sample of this many rows.
 RIDGE_CENTERS = 8192
 
 
 class Group(NamedTuple):
-    """Target columns that share a ridge, and what multiplies it."""
+    """Target columns that share a ridge, and the factor that multiplies it."""
 
     columns: np.ndarray
     ridge_factor: float = 1.0
 
 
 class System(NamedTuple):
-    """Centres of one independent system (None for all of them) and the targets it solves for."""
+    """Centres of one independent system (None for all) and the targets it solves for."""
 
     centers: np.ndarray | None
     groups: list[Group]
@@ -60,7 +60,7 @@ class System(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassSimilarity:
-    """L = VΛVᵀ over the classes: in the basis V every direction is an ordinary ridge problem.
+    """L = VΛVᵀ over the classes: in the basis V, every direction is an ordinary ridge problem.
 
     With L²⊗H + λI (or λL⊗K for the RKHS penalty) the direction of eigenvalue ℓ has ridge λ/ℓ² (or λ/ℓ).
     """
@@ -74,7 +74,7 @@ class ClassSimilarity:
         return cls(vectors, np.where(values > 1e-12 * values.max(), values, 0.0))
 
     def groups(self, power: int) -> list[Group]:
-        """Directions by eigenvalue; those of eigenvalue zero carry no score and are left out."""
+        """Directions grouped by eigenvalue; those with eigenvalue zero have no score and are omitted."""
         levels = np.unique(self.values[self.values > 0].round(12))
         return [Group(np.flatnonzero(np.isclose(self.values, v, atol=1e-11)), float(v) ** -power) for v in levels]
 
@@ -82,10 +82,10 @@ class ClassSimilarity:
 def leave_one_out(scores, leverage, targets, unit) -> np.ndarray:
     """(F − u·h·T)/(1 − u·h): the score of each row by the model without u of the row's weight.
 
-    The basis and the total ridge nλ stay as they are; leverages h are those of one unit of weight.
+    The basis and the total ridge nλ stay the same; h are the leverages per unit of weight.
     """
     taken = unit[:, None] * leverage
-    floor = 1e-12  # a leverage of one: at this ridge the model without the row does not exist
+    floor = 1e-12  # leverage one: the model without the row does not exist at this ridge
     return (scores - taken * targets) / np.maximum(1.0 - taken, floor)
 
 
@@ -93,9 +93,9 @@ def leave_one_out(scores, leverage, targets, unit) -> np.ndarray:
 class LeastSquares:
     """Rows, basis and penalty: everything but the ridge.
 
-    ``given`` moments are those of more rows, of which the rows here are a sample: then coefficients are those of all
-    rows, and leave-one-out scores, exact as ever, those of the sample. ``own`` (n, k), where centres belong to classes,
-    are the centres that go with each row, where the rows themselves do not tell.
+    ``given`` are moments of more rows, of which ``rows`` is a sample. Then coefficients are those of all rows, and
+    leave-one-out scores, still exact, are those of the sample. ``own`` (n, k), for centres that belong to classes, are
+    the centres to remove with each row, if they cannot be found from the rows.
     """
 
     rows: Rows
@@ -110,9 +110,9 @@ class LeastSquares:
     own: np.ndarray | None = None
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
-        """The solution for every ridge λ in the order given.
+        """The solution for every ridge λ, in the order given.
 
-        With ``loo`` it carries exact leave-one-out scores, of all rows or of those in ``loo_rows``.
+        With ``loo`` it includes the exact leave-one-out scores of all rows or of ``loo_rows``.
         """
         if self.is_dual:
             return self._dual_path(ridges, loo_rows)
@@ -122,7 +122,7 @@ class LeastSquares:
 
     @property
     def has_all_loo(self) -> bool:
-        """The dual form has the leverages of all rows whether they are asked for or not."""
+        """The dual form computes the leverages of all rows anyway."""
         return self.is_dual
 
     @property
@@ -130,7 +130,7 @@ class LeastSquares:
         return self.rows.total_weight if self.given is None else self.given.n
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """Solutions by the moments of all rows minus those of some, with the scores of these."""
+        """Solutions from the moments of all rows minus those of ``inside``, and the scores of these rows."""
         if self.basis.owner is not None:
             yield from self._hold_out_with_centers(inside, ridges)
             return
@@ -141,7 +141,7 @@ class LeastSquares:
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
     def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """The same where centres belong to classes: those of the rows that are held out go too."""
+        """The same if centres belong to classes: the centres of the held-out rows are removed too."""
         rest = self.rows.without(inside)
         without = replace(self, rows=rest, basis=drop_held_out_centers(rest, self.basis))
         for solution in without.path(ridges, loo=False):
@@ -149,7 +149,7 @@ class LeastSquares:
             yield solution._replace(held_out=scores)
 
     def on(self, device: Device | None) -> LeastSquares:
-        """The same problem on a device: where all classes share the centres and no more is asked for."""
+        """The same problem on a device, if all classes share the centres and there is no similarity or clipping."""
         if device is None or self.basis.owner is not None or self.similarity is not None or self.clip_parameters:
             return self
         return replace(self, basis=DeviceBasis.of(self.basis, device))
@@ -159,7 +159,7 @@ class LeastSquares:
         return self.basis.device if isinstance(self.basis, DeviceBasis) else None
 
     def clear_cache(self) -> None:
-        """Let go of the matrices; they are computed again if they are asked for."""
+        """Free the matrices; they are recomputed when needed."""
         for name in ("moments", "_gram", "_dual", "_kept_features", "_device_path"):
             self.__dict__.pop(name, None)
 
@@ -175,14 +175,14 @@ class LeastSquares:
         owner = self.basis.owner
         if owner is None:
             return [System(None, [Group(columns)])]
-        # the centres of tags that are missing here (below zero) serve the constant alone
+        # centres of tags missing here (owner below zero) only serve the constant
         own = [System(np.flatnonzero(owner == y), [Group(columns[[y]])]) for y in np.unique(owner[owner >= 0])]
         constant = [System(None, [Group(columns[[-1]])])] if self.rows.is_multilabel else []
         return own + constant
 
     @property
     def is_dual(self) -> bool:
-        """All distinct rows are centres under the RKHS penalty, and nobody asked for another solver."""
+        """Whether the dual form applies: all distinct rows are centres, with the RKHS penalty and no other solver."""
         return (
             self.rkhs
             and self.given is None
@@ -195,24 +195,25 @@ class LeastSquares:
 
     @property
     def n_scores(self) -> int:
-        """Columns of coefficients and scores: rounding sets every tag's constant apart, see ``_finish``."""
+        """Number of columns of coefficients and scores: with clipping every tag has its own constant, see
+        ``_finish``."""
         apart = self.clip_parameters and self.rows.is_multilabel
         return 2 * self.rows.n_classes if apart else self.rows.n_targets
 
     @property
     def rows_for_ridge(self) -> int | None:
-        """Distinct rows on which the ridge is chosen, where one costs their number cubed; None for all."""
+        """Number of distinct rows used to choose the ridge if a ridge has cubic cost; None for all."""
         return RIDGE_CENTERS if self.is_dual and self._device is None else None
 
     @cached_property
     def is_iterative(self) -> bool:
-        """Whether the dual form is solved by conjugate gradients, with leverages that are estimates."""
+        """Whether the dual form is solved by conjugate gradients, with estimated leverages."""
         if self._device is None or self.solver == "cg":
             return self.is_dual and (self.solver == "cg" or self._has_more_centers(PACKED_CENTERS))
         return self.is_dual and not fits(self._device, self.basis.n_centers)
 
     def _has_more_centers(self, number: int) -> bool:
-        # a kernel that may be indefinite is checked where its matrix is formed, so it has to be formed
+        # a kernel that may be indefinite needs its matrix to be formed, because it is checked there
         return self.basis.n_centers > number and self.basis.kernel.is_definite
 
     def _uses_eigen(self, n_ridges: int) -> bool:
@@ -220,7 +221,7 @@ class LeastSquares:
             return False
         if self.solver != "auto" or n_ridges <= 3:
             return self.solver == "eigen"
-        # with a subset of centres the RKHS penalty goes down to ridges that the whitened form does not resolve
+        # with a subset of centres, the RKHS penalty needs smaller ridges than the whitened form resolves
         return not self.rkhs or self.similarity is not None or self.basis.row_center is not None
 
     @cached_property
@@ -246,7 +247,7 @@ class LeastSquares:
 
     @cached_property
     def _device_path(self) -> DevicePath:
-        """H and the penalty on the device: to send them again for every ridge would take longer than to solve."""
+        """H and the penalty on the device: copying them for every ridge would take longer than solving."""
         assert self._device is not None
         return DevicePath(self._device, self.moments.H, self._gram)
 
@@ -256,7 +257,7 @@ class LeastSquares:
         ]
 
     def _solve(self, moments: Moments, factors) -> np.ndarray:
-        """Coefficients of all systems, in the turned targets."""
+        """Coefficients of all systems for the rotated targets."""
         h, coef = self._rotate(moments.h), np.zeros_like(moments.h)
         for (centers, groups), of_groups in zip(self.systems, factors):
             rows = np.arange(len(h)) if centers is None else centers
@@ -269,7 +270,7 @@ class LeastSquares:
         judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
         eigen = self._uses_eigen(len(ridges))
         paths = self._paths(self.moments, eigen)
-        # One decomposition serves all ridges in one sweep; factors, one a ridge, are held one at a time.
+        # One decomposition serves all ridges in one pass; factors, one per ridge, are held one at a time.
         for chunk in [ridges] if eigen else [[ridge] for ridge in ridges]:
             factors = [self._factors(paths, self.moments.n * ridge) for ridge in chunk]
             coefs = [self._solve(self.moments, f) for f in factors]
@@ -282,7 +283,7 @@ class LeastSquares:
                 yield Solution(ridge, scores, partial(self._finish, coef))
 
     def _device_loo(self, basis: DeviceBasis, rows: Rows, factors, coefs) -> list[np.ndarray]:
-        """The same with features and factors on a device; there is one system."""
+        """The same with features and factors on a device, where there is only one system."""
         out = [np.empty((len(rows), rows.n_targets)) for _ in coefs]
         for batch in basis.batches(rows, copies=4):
             phi = basis(batch.X)
@@ -292,7 +293,7 @@ class LeastSquares:
         return out
 
     def _sweep_loo(self, rows: Rows, paths, factors, coefs) -> list[np.ndarray]:
-        """Leave-one-out scores of every ridge in one pass over the rows."""
+        """Leave-one-out scores for every ridge in one pass over the rows."""
         if isinstance(self.basis, DeviceBasis):
             return self._device_loo(self.basis, rows, factors, coefs)
         out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
@@ -310,9 +311,9 @@ class LeastSquares:
         return out
 
     def _batches_with_features(self, rows: Rows) -> Iterator[tuple[Batch, np.ndarray]]:
-        """Batches with their features; those of a single batch of all rows are kept for the next ridge."""
+        """Batches with their features, which are kept for the next ridge if they are small."""
         if rows is not self.rows or len(rows) * self.basis.n_centers * 8 > KEEP_BYTES:
-            # leverages need a copy of the features, in float64, beside two matrices and a factor
+            # leverages need a float64 copy of the features, besides two matrices and a factor
             return ((batch, self.basis(batch.X)) for batch in self.basis.batches(rows, copies=4))
         return iter(self._kept_features)
 
@@ -321,7 +322,7 @@ class LeastSquares:
         return [(batch, self.basis(batch.X)) for batch in self.basis.batches(self.rows)]
 
     def _leverage(self, projected, factors) -> np.ndarray:
-        """Leverage of every row for every target column (m, k)."""
+        """The leverage of every row for every target column (m, k)."""
         leverage = np.zeros((len(projected[0]), self.rows.n_targets))
         for system, phi, of_groups in zip(self.systems, projected, factors):
             for group, factor in zip(system.groups, of_groups):
@@ -329,7 +330,7 @@ class LeastSquares:
         return leverage
 
     def _loo_with_own_centers(self, rows: Rows, loo_rows, factors, coefs) -> list[np.ndarray]:
-        """Leave-one-out where centres belong to classes: rows take their own centres with them."""
+        """Leave-one-out scores if centres belong to classes: rows are removed together with their own centres."""
         own = self._own_centers if loo_rows is None else self._own_centers[loo_rows]
         out = [np.empty((len(rows), self.n_scores)) for _ in coefs]
         for scores, coef, of_ridge in zip(out, coefs, factors):
@@ -349,32 +350,32 @@ class LeastSquares:
         return own_centers(self.rows, self.basis) if self.own is None else self.own
 
     def _without_rows_and_centers(self, phi, coef, inverses, targets, unit, own) -> Callable[[int], np.ndarray]:
-        """A function of a column: its coefficients (m, b) by the models without each row and its own centres."""
+        """A function of a column: its coefficients (m, b) in the models without each row and its own centres."""
         found: dict[int, np.ndarray] = {}
         for (centers, groups), of_groups in zip(self.systems, inverses):
             inside = np.arange(phi.shape[1]) if centers is None else centers
-            place = np.full(phi.shape[1] + 1, -1)  # the last one is that of −1, no centre
+            place = np.full(phi.shape[1] + 1, -1)  # the last entry is for −1, no centre
             place[inside] = np.arange(len(inside))
             for group, inverse in zip(groups, of_groups):
                 for column in group.columns.tolist():
                     theta = coef[inside, column], targets[:, column], unit, place[own]
                     found[column] = np.zeros(phi.shape)
                     found[column][:, inside] = coefficients_without(inverse, phi[:, inside], *theta)
-        return lambda column: found.get(column, np.zeros(phi.shape))  # a class may have no centre
+        return lambda column: found.get(column, np.zeros(phi.shape))  # a class may have no centres
 
     def _without_rows(self, phi, coef, factors, pull) -> Callable[[int], np.ndarray]:
-        """A function of a column: its coefficients (m, b) by the models without each row.
+        """A function of a column: its coefficients (m, b) in the models without each row.
 
-        Without u of row i the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ), the last factor being ``pull``.
+        Without u of row i, the coefficients are θ − A⁻¹φᵢ·u(tᵢ − f₋ᵢ); ``pull`` is the last factor.
         """
-        ((factor,),) = factors  # classes that share centres and have no similarity: one system
+        ((factor,),) = factors  # shared centres and no similarity: one system
         moved = factor.solve(phi.T.astype(np.float64)).T
         return lambda column: coef[:, column] - moved * pull[:, [column]]
 
     def _rounded_scores(self, phi, without: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Scores of rows by the rounded coefficients of the models without them.
+        """Scores of rows by the clipped coefficients of the models without them.
 
-        Rounding is not linear, so each row has to meet its own coefficients.
+        Clipping is not linear, so each row needs its own coefficients.
         """
 
         def rounded(theta: np.ndarray) -> np.ndarray:
@@ -407,9 +408,9 @@ class LeastSquares:
             yield Solution(ridge, loo if loo_rows is None else loo[loo_rows], at.coef)
 
     def _finish(self, coef: np.ndarray) -> np.ndarray:
-        """Coefficients as the model uses them: turned back, and rounded up to zero if asked for (2011 Eq. 4).
+        """Coefficients as the model uses them: rotated back, and clipped at zero if requested (2011 Eq. 4).
 
-        Those of a tag and of not-tag are rounded, as those of two classes are: their sum is a constant for each tag.
+        Tag and not-tag are clipped like two classes, and their sum is a separate constant for each tag.
         """
         coef = self._rotate_back(coef)
         if not self.clip_parameters:

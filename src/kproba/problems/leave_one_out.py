@@ -1,10 +1,10 @@
-"""Leave-one-out of a penalised likelihood without n refits.
+"""Leave-one-out scores for a penalised likelihood without n refits.
 
-Without u of row i the solution moves by δ, and every row m by Δₘ = φₘᵀδ. With H the Hessian of all rows, Wₘ and rₘ
-curvature and residual of row m at the solution, and w′ the weights without u of row i, δ is where the gradient
-vanishes, Hδ = −Σ sₘφₘ with sₘ = w′ₘr(uₘ + Δₘ) − wₘ(rₘ + WₘΔₘ). One Newton step keeps of this what is linear in Δ: the
-closed form of Cawley and Talbot (2008). Seen through M = ΦH⁻¹Φᵀ the whole is a fixed point, Δ = −Ms(Δ), and some
-accelerated steps from the closed form reach it: then the scores are those of n refits.
+Without u of row i, the solution moves by δ, and every row m by Δₘ = φₘᵀδ. Let H be the Hessian of all rows, Wₘ and rₘ
+the curvature and residual of row m at the solution, and w′ the weights without u of row i. Then the gradient vanishes
+at Hδ = −Σ sₘφₘ with sₘ = w′ₘr(uₘ + Δₘ) − wₘ(rₘ + WₘΔₘ). One Newton step keeps the part linear in Δ: the closed form of
+Cawley and Talbot (2008). In terms of M = ΦH⁻¹Φᵀ this is a fixed-point equation, Δ = −Ms(Δ). A few accelerated
+iterations from the closed form solve it, and the scores are then those of n refits.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from scipy import linalg
 from ..solvers.cholesky import factor
 from .losses import Multinomial, Tags
 
-#: Operations that one step towards the refits may take; beyond, the closed form has to do.
+#: Maximum operations per iteration towards the refits; beyond, the closed form is used.
 STEP_FLOPS = 2e9
-#: Steps towards the refits, and how many of the last ones the acceleration combines.
+#: Maximum number of iterations, and how many of the last ones the acceleration combines.
 MAX_STEPS, DEPTH = 8, 3
-#: Scores that move by less than this have arrived.
+#: Scores that move by less than this have converged.
 ARRIVED = 1e-3
-#: For rows that have not: Newton steps, how often one is halved, and operations that they may take for all rows.
+#: For rows that have not: maximum Newton steps, halvings of a step, and operations for all rows.
 NEWTON_STEPS, MAX_HALVINGS, NEWTON_FLOPS = 20, 10, 1e10
 
 
 def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_FLOPS) -> np.ndarray:
-    """Scores of some rows by the models without them: to the refits if a step takes no more than ``step_flops``.
+    """Scores of some rows by the models without them; iterated to the refits if a step takes at most ``step_flops``.
 
-    All classes share the centres: where they have their own, a row takes one along, and only refits will do.
+    All classes must share the centres: otherwise a row's own centre is removed with it, which requires refits.
     """
     if isinstance(objective.loss, Tags):
         return np.column_stack([_of_tag(objective, point, rows, t, step_flops) for t in range(point.U.shape[1])])
@@ -49,14 +49,14 @@ def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_F
 
 
 def _weights(objective, point) -> np.ndarray:
-    """What weighs the rows in the system of every class: p of each, or for two classes the one curvature."""
+    """The row weights in the system of every class: p of each class, or for two classes the single curvature."""
     if point.P.shape[1] == 2:
         return objective.loss.mean_curvature(point.P)[:, None]
     return point.P
 
 
 def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> np.ndarray:
-    """A tag is a two-class problem that knows nothing of the others."""
+    """The same for one tag, a two-class problem independent of the other tags."""
     loss, P, design = Tags(1), point.P[:, [tag]], objective.design
     half = _half_features(objective, loss.mean_curvature(P))
     at = FullSolution(loss, point.U[:, [tag]], P, design.rows, design.rows.labels[:, [tag]])
@@ -69,7 +69,7 @@ def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> 
 
 
 class FullSolution:
-    """The solution with all rows: columns U (n, k), probabilities, residuals R and curvature W of every row."""
+    """The solution with all rows: columns U (n, k), probabilities, and residuals R and curvature W of every row."""
 
     def __init__(self, loss, U, P, rows, labels=None):
         self.loss, self.U, self.P = loss, U, P
@@ -78,25 +78,25 @@ class FullSolution:
         self.R, self.W = loss.residual(P, self.labels), loss.curvature(P)
 
     def first_step(self, spread: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(I − uAW)⁻¹A·u·r (m, k) of some rows, where A (m, k, k) is their own block of M."""
+        """(I − uAW)⁻¹A·u·r (m, k) for some rows, where A (m, k, k) is their diagonal block of M."""
         return (spread @ self._pull(spread, rows)[:, :, None])[:, :, 0]
 
     def _pull(self, spread, rows) -> np.ndarray:
-        """u(I − uWA)⁻¹r: what the row had pulled by, seen from the model without it."""
+        """u(I − uWA)⁻¹r: the pull of the row, measured at the model without it."""
         unit = self.unit[rows, None, None]
         system = np.eye(self.R.shape[1]) - unit * (self.W[rows] @ spread)
         return np.linalg.solve(system, unit * self.R[rows, :, None])[:, :, 0]
 
     def refitted(self, influence: np.ndarray, refit: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
-        """How far the columns of each row move when it is left out (n, k), by M (n, k, n, k).
+        """How far the columns of each row move when it is left out (n, k), from M (n, k, n, k).
 
-        Where the curvature changes much without a row, the steps do not arrive. Then ``refit(row)`` says how far it
-        moves, or Newton's method as long as it is affordable, or the closed form.
+        If the curvature changes much without a row, the iteration does not converge. Then ``refit(row)`` is used if
+        given, otherwise Newton's method while it is affordable, otherwise the closed form.
         """
         n, k = self.R.shape
         own = np.arange(n)
         pull = self._pull(influence[own, :, own], own)
-        moves = np.einsum("mjil,il->mji", influence, pull)  # Δ of all rows (n, k), for each that is left out
+        moves = np.einsum("mjil,il->mji", influence, pull)  # Δ (n, k) of all rows, for each row left out
         first, M = moves[own, :, own], influence.reshape(n * k, n * k)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
         for _ in range(MAX_STEPS):
@@ -116,13 +116,13 @@ class FullSolution:
         return found
 
     def _newton(self, M: np.ndarray, row: int) -> np.ndarray:
-        """How far the columns of one row move when it is left out: Δ + Ms(Δ) = 0 by damped Newton steps from Δ = 0."""
+        """How far the columns of a row move when it is left out: Δ + Ms(Δ) = 0 by damped Newton steps from Δ = 0."""
         n, k = self.R.shape
         moves, blocks = np.zeros((n, k, 1)), M.reshape(n * k, n, k)
         rest = (M @ self._remainder(moves, [row]).ravel()).reshape(n, k, 1)
         for _ in range(NEWTON_STEPS):
-            bend = self._bend(moves, row)
-            J = np.einsum("aml,mlj->amj", blocks, bend).reshape(n * k, n * k)
+            jacobian = self._remainder_jacobian(moves, row)
+            J = np.einsum("aml,mlj->amj", blocks, jacobian).reshape(n * k, n * k)
             J.flat[:: n * k + 1] += 1.0
             step = np.linalg.solve(J, rest.ravel()).reshape(n, k, 1)
             moves, rest = self._shortened(M, row, moves, rest, step)
@@ -131,7 +131,7 @@ class FullSolution:
         return moves[row, :, 0]
 
     def _shortened(self, M, row: int, moves, rest, step):
-        """Where a step leads and what is left there, halved until less is left."""
+        """The new point and its residual after a step, halved until the residual decreases."""
         size = np.linalg.norm(rest)
         for halving in range(MAX_HALVINGS):
             tried = moves - 0.5**halving * step
@@ -140,15 +140,15 @@ class FullSolution:
                 return tried, left
         return tried, left
 
-    def _bend(self, moves: np.ndarray, row: int) -> np.ndarray:
-        """∂s/∂Δ (n, k, k) of the model without a row."""
+    def _remainder_jacobian(self, moves: np.ndarray, row: int) -> np.ndarray:
+        """∂s/∂Δ (n, k, k) for the model without a row."""
         _, P = self.loss.evaluate(self.U + moves[:, :, 0], self.labels, np.zeros(len(moves)))
         without = self.weight.copy()
         without[row] -= self.unit[row]
         return without[:, None, None] * self.loss.curvature(P) - self.weight[:, None, None] * self.W
 
     def _remainder(self, moves: np.ndarray, rows=None) -> np.ndarray:
-        """s (n, k, m): every row's share in the gradient of the models without each of some rows, or of all."""
+        """s (n, k, m): the contribution of every row to the gradient of the models without each of ``rows``, or all."""
         n, k, m = moves.shape
         rows = np.arange(n) if rows is None else rows
         labels = np.repeat(self.labels, m, axis=0)
@@ -162,7 +162,7 @@ class FullSolution:
 
 
 def _accelerated(seen: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Anderson's combination of the last images, such that what is left of the changes is smallest, for each model."""
+    """Anderson acceleration: for each model, the combination of the last images with the smallest remaining change."""
     image, change = seen[-1]
     if len(seen) == 1:
         return image
@@ -182,17 +182,17 @@ def _half_features(objective, p: np.ndarray) -> np.ndarray:
 
 
 def _spread_of_one(half: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The diagonal of M (m, 1, 1) where there is one column."""
+    """The diagonal of M (m, 1, 1) for a single column."""
     return np.einsum("ij,ij->j", half[:, rows], half[:, rows])[:, None, None]
 
 
 def _influence_of_one(half: np.ndarray) -> np.ndarray:
-    """M (n, 1, n, 1) where there is one column."""
+    """M (n, 1, n, 1) for a single column."""
     return (half.T @ half)[:, None, :, None]
 
 
 def _spread_of_classes(halves, P, weight, rows: np.ndarray) -> np.ndarray:
-    """The own blocks of M (m, k, k) for some rows."""
+    """The diagonal blocks of M (m, k, k) for some rows."""
     cross = _coupling(halves, P, weight, rows)
     spread = cross @ cross.transpose(0, 2, 1)
     np.einsum("ijj->ij", spread)[:] += np.column_stack([np.einsum("ij,ij->j", h[:, rows], h[:, rows]) for h in halves])
@@ -212,13 +212,13 @@ def _influence_of_classes(halves, P, weight) -> np.ndarray:
 
 
 def _coupling(halves, P, weight, rows: np.ndarray) -> np.ndarray:
-    """What couples the classes (m, c, n), so that M is block-diagonal plus its square.
+    """The coupling of the classes (m, c, n); M is block-diagonal plus the square of it.
 
     The Hessian is G − ΨΨᵀ: G is block-diagonal with G_j = Σᵢ wᵢp_ijφᵢφᵢᵀ + ρK, and column i of Ψ stacks √wᵢ·p_ijφᵢ. By
     Woodbury its inverse is G⁻¹ + G⁻¹Ψ(I − ΨᵀG⁻¹Ψ)⁻¹ΨᵀG⁻¹, and I − ΨᵀG⁻¹Ψ is only n × n.
     """
     root, n = np.sqrt(weight), len(P)
-    inner = np.outer(root, root / (root @ root))  # holds the one direction in which nothing changes
+    inner = np.outer(root, root / (root @ root))  # fixes the one direction in which nothing changes
     inner.flat[:: n + 1] += 1.0
     for p, half in zip(P.T, halves):
         scaled = half * (p * root)

@@ -1,8 +1,8 @@
-"""One basis, many ridges: kernel logistic regression and its approximate leave-one-out scores.
+"""Kernel logistic regression for many ridges in one basis, with approximate leave-one-out scores.
 
-The objective is Σ wᵢ·loss(Uᵢ) + ρ/2·tr(XᵀKX) with U = ΦX, ρ = nλ, and K the kernel matrix of the centres (2001
-Eqs 4 and 9). Φ carries a last column of ones, whose coefficients, the constant term, K leaves free. X has the columns
-that the loss works on (see :mod:`.losses`); where classes have centres of their own, X is zero elsewhere.
+The objective is Σ wᵢ·loss(Uᵢ) + ρ/2·tr(XᵀKX) with U = ΦX, ρ = nλ, and K the kernel matrix of the centres (2001 Eqs 4
+and 9). The last column of Φ is constant 1; its coefficients, the intercept, are not penalised. X has the columns that
+the loss works on (see :mod:`.losses`); if classes have their own centres, X is zero elsewhere.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from .losses import Multinomial, Tags
 from .own_centers import drop_held_out_centers
 
 SOLVERS = {"newton": newton, "lbfgs": lbfgs, "sgd": sgd}
-#: Features up to this size are kept; larger ones are computed by every sweep.
+#: Features up to this size are kept; larger ones are recomputed in every pass.
 KEEP_BYTES = 1 << 30
-#: A kept block of features that is used twice while it is in the cache, and one that is solved for at once.
+#: Size of a block of features used twice while in the cache, and of a block in one triangular solve.
 BLOCK_BYTES, SOLVE_BYTES = 2 << 20, 8 << 20
-#: From this many numbers on, features for the direction of a step are kept in float32.
+#: With more entries than this, the features used to compute a step direction are kept in float32.
 LOW_PRECISION = 1 << 20
-#: A preconditioner takes no more rows to the centre than this.
+#: A preconditioner uses at most about this many rows per centre.
 ROWS_PER_CENTER = 2
-#: Operations that leave-one-out may take; beyond, folds stand in for it.
+#: Maximum operations for leave-one-out; beyond, folds are used instead.
 LOO_FLOPS = 4e10
-#: So many of them.
+#: Number of folds.
 FOLDS = 5
 
 
 class Point(NamedTuple):
-    """Coefficients X (b + 1, k), columns U (n, k), probabilities, ρKX, and the objective there."""
+    """Coefficients X (b + 1, k), columns U (n, k), probabilities, the penalty gradient ρKX, and the objective."""
 
     X: np.ndarray
     U: np.ndarray
@@ -58,14 +58,14 @@ class Point(NamedTuple):
 
 
 class Design:
-    """Φ (n, b + 1) of the rows, its last column ones: kept where it fits, computed by every sweep where not."""
+    """Φ (n, b + 1) of the rows, with a last column of ones; kept if it fits, otherwise recomputed in every pass."""
 
     def __init__(self, rows: Rows, basis: Basis):
         self.rows, self.basis, self.n_columns = rows, basis, basis.n_centers + 1
         self._kept = self._all() if 8 * len(rows) * self.n_columns <= KEEP_BYTES else None
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """All rows, some at a time, with their features."""
+        """All rows in blocks, with their features."""
         if self._kept is not None:
             for where in row_slices(len(self._kept), 8 * self.n_columns, BLOCK_BYTES):
                 yield where, self._kept[where]
@@ -98,7 +98,7 @@ class Design:
         return total.H
 
     def solved(self, factor: CholeskyFactor) -> np.ndarray | None:
-        """ψ = L⁻¹φ of every row where Φ is kept; in float32 where that saves time."""
+        """ψ = L⁻¹φ of every row if Φ is kept; in float32 if that saves time."""
         if self._kept is None:
             return None
         psi = np.empty(self._kept.shape, dtype=np.float32 if self._kept.size > LOW_PRECISION else np.float64)
@@ -123,10 +123,10 @@ class Design:
 
 @dataclass(frozen=True)
 class Preconditioner:
-    """Least-squares factors LLᵀ = Σ wφφᵀ + ρK: one that all columns share, or one a column for its own centres.
+    """Least-squares factors LLᵀ = Σ wφφᵀ + ρK: one shared by all columns, or one per column for its own centres.
 
     In the coordinates Z = LᵀX the Hessian is I + Σ(W − w)⊗ψψᵀ with ψ = L⁻¹φ, near the identity as long as the weights
-    are near the curvature. Where ``psi`` (n, b + 1) can be kept, a product needs nothing else: neither K nor a solve.
+    are near the curvature. If ``psi`` (n, b + 1) is kept, a product needs neither K nor a solve.
     """
 
     factors: list[CholeskyFactor]
@@ -142,11 +142,11 @@ class Preconditioner:
         return self._apply(lambda f, g: f.solve(g), G)
 
     def unwhiten(self, Z: np.ndarray) -> np.ndarray:
-        """L⁻ᵀZ."""
+        """L⁻ᵀZ, from whitened coordinates to coefficients."""
         return self._apply(lambda f, z: linalg.solve_triangular(f.lower, z, lower=True, trans="T"), Z)
 
     def whiten(self, G: np.ndarray) -> np.ndarray:
-        """L⁻¹G."""
+        """L⁻¹G, the gradient in whitened coordinates."""
         return self._apply(lambda f, g: linalg.solve_triangular(f.lower, g, lower=True), G)
 
     def _apply(self, solve, G):
@@ -160,7 +160,7 @@ class Preconditioner:
 
 @dataclass(frozen=True)
 class Objective:
-    """The penalised likelihood at one ρ: what the solvers minimise."""
+    """The penalised likelihood at one ρ, which the solvers minimise."""
 
     design: Design
     loss: Multinomial | Tags
@@ -187,26 +187,26 @@ class Objective:
         return self._owned(self.design.adjoint(residual) + point.penalty_gradient)
 
     def with_penalty(self, X: np.ndarray, loss: float, slope: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its gradient where the loss of the rows and its derivative by X are known."""
+        """The objective and its gradient, given the loss of the rows and its derivative with respect to X."""
         pull = self._penalty_gradient(X)
         return loss + 0.5 * float(np.vdot(X, pull)), self._owned(slope + pull)
 
     def gradient_of_rows(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """An unbiased estimate of the gradient from some rows drawn at random."""
+        """An unbiased estimate of the gradient from randomly drawn rows."""
         rows, phi, share = self.design.rows, self.design.some(index), len(index) / self.n_rows
         _, P = self.loss.evaluate(phi @ X, rows.labels[index], rows.weight[index])
         residual = self.loss.residual(P, rows.labels[index]) * rows.weight[index, None]
         return self._owned(phi.T @ residual / share + self._penalty_gradient(X))
 
     def hessian_product(self, point: Point, V: np.ndarray) -> np.ndarray:
-        """The Hessian at the point applied to V, by one sweep."""
+        """The Hessian at the point applied to V, in one pass."""
         product, weight = self._penalty_gradient(V), self.design.rows.weight[:, None]
         for where, phi in self.design.blocks():
             product += phi.T @ (self.loss.curvature_product(point.P[where], phi @ V) * weight[where])
         return self._owned(product)
 
     def whitened_product(self, point: Point, factor: Preconditioner, V: np.ndarray) -> np.ndarray:
-        """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ: the direction of a step needs no more."""
+        """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ, which is enough for the direction of a step."""
         if factor.psi is None:
             return factor.whiten(self.hessian_product(point, factor.unwhiten(V)))
         product, low = V.copy(), V.astype(factor.psi.dtype)
@@ -214,12 +214,12 @@ class Objective:
         for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
             psi = factor.psi[where]
             U = psi @ low
-            bent = self.loss.curvature_product(point.P[where], U) * weight[where] - taken[where] * U
-            product += psi.T @ bent.astype(psi.dtype, copy=False)
+            weighted = self.loss.curvature_product(point.P[where], U) * weight[where] - taken[where] * U
+            product += psi.T @ weighted.astype(psi.dtype, copy=False)
         return product
 
     def preconditioner(self, point: Point, weight: np.ndarray | None = None) -> Preconditioner:
-        """Least-squares factors with the mean curvature of some rows, or given weights, as their weights."""
+        """Least-squares factors, weighted by the mean curvature of a subset of rows or by the given weights."""
         if weight is None:
             weight = np.maximum(self.loss.mean_curvature(point.P), 1e-8) * self.design.rows.weight * self._thinned
         H = self.design.gram(weight)
@@ -230,29 +230,29 @@ class Objective:
         return Preconditioner([factor(H, self.gram, self.rho)], None, weight, self.design)
 
     def newton_factor(self, point: Point) -> Preconditioner:
-        """The factor with the curvature of every row: where there is one column, that of the Hessian (2001 Eq. 5)."""
+        """The factor with the curvature of every row; for a single column it is that of the Hessian (2001 Eq. 5)."""
         return self.preconditioner(point, self.loss.mean_curvature(point.P) * self.design.rows.weight)
 
     @cached_property
     def _thinned(self) -> np.ndarray:
-        """Factors of the rows' weights when every so-manyth row stands for all: some rows to the centre are enough."""
+        """Weight factors that keep every m-th row, since a few rows per centre are enough for a preconditioner."""
         every = max(1, self.n_rows // (ROWS_PER_CENTER * self.design.n_columns))
         return np.where(np.arange(self.n_rows) % every == 0, float(every), 0.0)
 
     def ray(self, point: Point, direction: np.ndarray):
-        """A function of t: the point X + tD with the slope and the bend of the objective there."""
-        rows, turned, pull = self.design.rows, self.design.columns(direction), self._penalty_gradient(direction)
+        """A function of t: the point X + tD with the slope and the curvature of the objective there."""
+        rows, along, pull = self.design.rows, self.design.columns(direction), self._penalty_gradient(direction)
         cross, square = float(np.vdot(direction, point.penalty_gradient)), float(np.vdot(direction, pull))
         base = 0.5 * float(np.vdot(point.X, point.penalty_gradient))
 
         def at(t: float):
-            U = point.U + t * turned
+            U = point.U + t * along
             loss, P = self.loss.evaluate(U, rows.labels, rows.weight)
             value = loss + base + t * cross + 0.5 * t * t * square
-            slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), turned))
-            bend = float(rows.weight @ np.einsum("ij,ij->i", self.loss.curvature_product(P, turned), turned))
+            slope = float(rows.weight @ np.einsum("ij,ij->i", self.loss.residual(P, rows.labels), along))
+            curvature = float(rows.weight @ np.einsum("ij,ij->i", self.loss.curvature_product(P, along), along))
             moved = Point(point.X + t * direction, U, P, point.penalty_gradient + t * pull, value)
-            return moved, slope + cross + t * square, bend + square
+            return moved, slope + cross + t * square, curvature + square
 
         return at
 
@@ -264,7 +264,7 @@ class Objective:
 
     @cached_property
     def _free(self) -> np.ndarray:
-        """Which coefficients (b + 1, k) exist."""
+        """A mask of the coefficients (b + 1, k) that exist."""
         free = np.full((self.design.n_columns, self.loss.n_columns), self.own is None)
         for column, own in enumerate(self.own or ()):
             free[own, column] = True
@@ -273,7 +273,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Rows and basis of a kernel logistic regression: everything but the ridge."""
+    """Rows and basis of a kernel logistic regression; everything but the ridge."""
 
     rows: Rows
     basis: Basis
@@ -289,7 +289,7 @@ class Likelihood:
         return self.rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
-        """The solution for every ridge λ in the order given, each from where the one before stopped."""
+        """The solution for every ridge λ, in the order given, each warm-started from the one before."""
         point = start
         for ridge in ridges:
             objective = self.objective(ridge)
@@ -303,9 +303,9 @@ class Likelihood:
 
     @property
     def has_cheap_loo(self) -> bool:
-        """Whether leave-one-out costs no more than a fit or so: always for two classes and for tags.
+        """Whether leave-one-out costs about as much as a fit: always for two classes and for tags.
 
-        Where centres belong to classes it does: a row takes its own centre along, so that only refits will do.
+        It does not if centres belong to classes: then a row's own centre is removed with it, which requires refits.
         """
         if self.basis.owner is not None:
             return False
@@ -313,9 +313,9 @@ class Likelihood:
         return self.rows.is_multilabel or c == 2 or c * (2 * n * b * b + 3 * n * n * b + n**3) <= LOO_FLOPS
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
-        """Solutions without some rows, and the scores of these."""
+        """Solutions without the rows ``inside``, and the scores of these rows."""
         rest = replace(self, rows=self.rows.without(inside))
-        if self.basis.owner is not None:  # the centres of the rows that are held out go with them
+        if self.basis.owner is not None:  # the centres of held-out rows are removed too
             rest, start = replace(rest, basis=drop_held_out_centers(rest.rows, self.basis)), None
         if not rest.basis.n_centers:
             yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
@@ -325,16 +325,16 @@ class Likelihood:
             yield solution._replace(held_out=scores)
 
     def _constant_scores(self, n: int) -> np.ndarray:
-        """Scores of n rows by the shares of the classes or tags alone: the model without any centre."""
+        """Scores of n rows by the frequencies of the classes or tags alone: the model without centres."""
         prior = positive_prior(self.rows)
         return np.tile(np.log(prior / (1.0 - prior) if self.rows.is_multilabel else prior), (n, 1))
 
     def on(self, device) -> Likelihood:
-        """Rows in memory stay here: only passes over more rows than a sample are worth a device."""
+        """Unchanged: a device is only worth it for passes over more rows than memory holds."""
         return self
 
     def clear_cache(self) -> None:
-        """Let go of the features and the kernel matrix."""
+        """Free the features and the kernel matrix."""
         for name in ("_design", "_gram"):
             self.__dict__.pop(name, None)
 
@@ -350,14 +350,14 @@ class Likelihood:
 
     @cached_property
     def _gram(self) -> np.ndarray:
-        """K of the centres, bordered by zeros for the constant."""
+        """K of the centres, bordered by zeros for the intercept."""
         b = self.basis.n_centers
         gram = np.zeros((b + 1, b + 1))
         gram[:b, :b] = self.basis.gram()
         return gram
 
     def _held_out(self, objective: Objective, point: Point, rows) -> np.ndarray:
-        """Scores of all rows or of some by models without them."""
+        """Scores of all rows, or of some, by models without them."""
         if self.has_cheap_loo:
             return leave_one_out(objective, point, np.arange(len(self.rows)) if rows is None else rows)
         ridge, out = objective.rho / self.rows.total_weight, np.empty((len(self.rows), self.rows.n_classes))
@@ -368,22 +368,22 @@ class Likelihood:
         return out if rows is None else out[rows]
 
     def objective(self, ridge: float) -> Objective:
-        """What is minimised at one ridge λ."""
+        """The objective at one ridge λ."""
         owner, k, own = self.basis.owner, self.loss.n_columns, None
         if owner is not None:
             own = [np.append(np.flatnonzero(owner == y), len(owner)) for y in range(k)]
         return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own)
 
     def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
-        """Where the objective is smallest, from the least-squares solution if no start is given."""
+        """Minimise the objective, from the least-squares solution if no start is given."""
         start = self._least_squares(objective) if start is None else objective.at(start.X)
         options = {"seed": self.seed} if self.solver == "sgd" else {}
         return SOLVERS[self.solver](objective, start, self.tol, self.max_iter, **options)
 
     def _least_squares(self, objective: Objective) -> Point:
-        """Where solvers start: LSPC's direction, as far along as the likelihood rises.
+        """The initial point of the solvers: a line search along LSPC's direction.
 
-        At zero all rows have the same curvature, and one step is a least-squares fit of the centred targets.
+        At zero all rows have the same curvature, and a Newton step is a least-squares fit of the centred targets.
         """
         zero = objective.zero()
         gradient = objective.gradient(zero)
@@ -392,15 +392,15 @@ class Likelihood:
 
 
 def _in_double(X):
-    """Rows or centres in float64: features that are rounded otherwise than K, which does not see the difference, are
-    fitted where they should not be, and leave-one-out believes it."""
+    """Rows or centres in float64. If features were rounded differently from K, the model would fit the difference,
+    which K does not penalise, and leave-one-out would not notice."""
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
 
 
 def warn_not_converged(steps: str, ridge: float) -> None:
     warnings.warn(
-        f"Kernel logistic regression did not converge in {steps} at ridge={ridge:.3g}; raise max_iter, tol or the "
-        "ridge, or use solver='newton'.",
+        f"Kernel logistic regression did not converge in {steps} at ridge={ridge:.3g}; increase max_iter, tol or "
+        "the ridge, or use solver='newton'.",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -1,9 +1,9 @@
-"""Minus log-likelihoods of scores, with their first and second derivatives.
+"""Negative log-likelihoods of scores, with their first and second derivatives.
 
-A loss sees U (n, k), the columns that the solvers work on, and turns them into the scores that links see. For
-classes the c scores of a row may all be moved by the same amount without any change, so U has k = c − 1 columns
-and the scores F = UCᵀ sum to zero; C (c, c − 1) is orthonormal, so that the penalty of U is that of F. Two
-classes have one column. Tags are two-class problems side by side.
+A loss takes U (n, k), the columns that the solvers work on, and maps them to the scores that links use. For classes,
+adding a constant to all c scores of a row changes nothing, so U has k = c − 1 columns and the scores F = UCᵀ sum to
+zero. C (c, c − 1) is orthonormal, so the penalty on U equals that on F. Two classes have one column. Tags are
+independent two-class problems.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.special import expit
 class Multinomial:
     """−Σ wᵢ log pᵢ(yᵢ) with p = softmax(F) over ``c`` exclusive classes (2001 Eq. 7, textbook Eq. 28.1).
 
-    ``contrast=False`` keeps one column a class: where classes have centres of their own, nothing is redundant.
+    ``contrast=False`` keeps one column per class: if classes have their own centres, no column is redundant.
     """
 
     c: int
@@ -28,10 +28,10 @@ class Multinomial:
 
     @cached_property
     def _contrasts(self) -> np.ndarray:
-        """C: the directions among the classes, orthonormal and orthogonal to the constant one."""
+        """C: orthonormal contrasts between the classes, orthogonal to the constant vector."""
         if not self.contrast:
             return np.eye(self.c)
-        # the sign makes a two-class column positive for the second class
+        # this sign makes the single column of two classes positive for the second class
         return -helmert(self.c).T
 
     @property
@@ -39,17 +39,17 @@ class Multinomial:
         return self._contrasts.shape[1]
 
     def scores(self, U: np.ndarray) -> np.ndarray:
-        """F (n, c) of columns U; also the coefficients of F from those of U."""
+        """Scores F (n, c) from columns U; also maps coefficients of U to those of F."""
         return U @ self._contrasts.T
 
     def columns(self, F: np.ndarray) -> np.ndarray:
-        """U (n, k) of scores F, whatever is common to all classes left out."""
+        """Columns U (n, k) from scores F; a constant common to all classes is dropped."""
         return F @ self._contrasts
 
     def evaluate(self, U, labels, weight) -> tuple[float, np.ndarray]:
-        """The loss, and the probabilities P (n, c) that its derivatives are made of.
+        """The loss, and the probabilities P (n, c) from which its derivatives are computed.
 
-        The largest score is taken out before the exponential (textbook p. 324): no score overflows.
+        The largest score is subtracted before the exponential (textbook p. 324), so that nothing overflows.
         """
         F = self.scores(U)
         F -= F.max(axis=1, keepdims=True)
@@ -60,20 +60,20 @@ class Multinomial:
         return float(weight @ (np.log(total) - own)), P
 
     def residual(self, P, labels) -> np.ndarray:
-        """∂loss/∂U (n, k) of one unit of weight: (p − y)C."""
+        """∂loss/∂U (n, k) per unit of weight: (p − y)C."""
         R = P.copy()
         R[np.arange(len(R)), labels] -= 1.0
         return R @ self._contrasts
 
     def curvature_product(self, P, V) -> np.ndarray:
-        """∂²loss/∂U² applied to V (n, k), of one unit of weight: V Cᵀ(diag p − ppᵀ)C row by row."""
+        """∂²loss/∂U² applied to V (n, k), per unit of weight: V Cᵀ(diag p − ppᵀ)C row by row."""
         D = V @ self._contrasts.T
         D *= P
         D -= P * D.sum(axis=1, keepdims=True)
         return D @ self._contrasts
 
     def curvature(self, P) -> np.ndarray:
-        """∂²loss/∂U² (n, k, k) of one unit of weight."""
+        """∂²loss/∂U² (n, k, k) per unit of weight."""
         T = self._contrasts
         turned = P @ T
         if self.n_columns == 1:
@@ -81,7 +81,7 @@ class Multinomial:
         out = (P @ np.einsum("jk,jl->jkl", T, T).reshape(self.c, -1)).reshape(len(P), *[T.shape[1]] * 2)
         out -= turned[:, :, None] * turned[:, None, :]
         diagonal = np.einsum("ijj->ij", out)
-        np.maximum(diagonal, 0.0, out=diagonal)  # rounding may leave less than nothing of a sure class
+        np.maximum(diagonal, 0.0, out=diagonal)  # rounding may make it negative if a class is certain
         return out
 
     def mean_curvature(self, P) -> np.ndarray:
@@ -91,9 +91,9 @@ class Multinomial:
 
 @dataclass(frozen=True)
 class Tags:
-    """Two-class losses side by side: tag l has log-odds √2·U_l, which is what two classes have in one column.
+    """Independent two-class losses: tag l has log-odds √2·U_l, as two classes have in one column.
 
-    A missing label (NaN) has no loss: there P is zero as the label is taken to be, and every derivative vanishes.
+    A missing label (NaN) has no loss: P is set to zero there, like the label, and every derivative vanishes.
     """
 
     n_columns: int

@@ -1,7 +1,7 @@
-"""Tags that are missing in some rows: one problem for each group of tags, on the rows that have them, in one basis.
+"""Tags with missing labels: one problem per group of tags, on the rows where they are known, in a shared basis.
 
-Tags that the same rows have share all work. The coefficients of all groups stand side by side, the tags' first and then
-one constant a group, so that together they are a model like any other.
+Tags known in the same rows form a group and share all work. The coefficients of all groups are put side by side, first
+those of the tags and then one constant per group, which makes an ordinary model.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .base import Problem, Solution
 from .least_squares import LeastSquares
 from .own_centers import drop_held_out_centers, own_centers
 
-#: Up to so many groups have their matrices kept.
+#: The matrices of up to this many groups are kept.
 KEPT_GROUPS = 4
 
 
 class Part(NamedTuple):
-    """A group of tags: its columns among all targets, the rows that have it, the problem of these, and its centres."""
+    """A group of tags: its target columns, the rows where it is known, their problem, and its centres."""
 
     columns: np.ndarray
     where: np.ndarray
@@ -33,9 +33,9 @@ class Part(NamedTuple):
 
 
 def parts_of(rows: Rows, pose: Callable[[Rows, np.ndarray, np.ndarray], tuple[Any, np.ndarray]]) -> Iterator[Part]:
-    """The parts of all groups; ``pose(rows, tags, where)`` makes the problem and says which centres it has.
+    """The parts of all groups; ``pose(rows, tags, where)`` returns the problem and the indices of its centres.
 
-    In a sample of the rows a tag may have none left: then it has no part, and no coefficients.
+    A sample of the rows may have no label for a tag, which then has no part and no coefficients.
     """
     for number in range(rows.n_groups):
         tags, where, own = rows.of_group(number)
@@ -44,7 +44,7 @@ def parts_of(rows: Rows, pose: Callable[[Rows, np.ndarray, np.ndarray], tuple[An
 
 
 def least_squares(rows: Rows, basis: Basis, *args, **kwargs) -> Problem:
-    """The least-squares problem of rows and a basis, whether tags are missing or not."""
+    """The least-squares problem of rows and a basis, with or without missing tags."""
     if rows.group is None:
         return LeastSquares(rows, basis, *args, **kwargs)
     return TagsLeastSquares(rows, basis, LeastSquares(rows, basis, *args, **kwargs))
@@ -52,9 +52,9 @@ def least_squares(rows: Rows, basis: Basis, *args, **kwargs) -> Problem:
 
 @dataclass(frozen=True)
 class TagsLeastSquares:
-    """One :class:`~kproba.problems.least_squares.LeastSquares` for each group of tags, as a Problem of its own.
+    """One :class:`~kproba.problems.least_squares.LeastSquares` per group of tags, combined into one Problem.
 
-    ``like`` has the settings. The total ridge of a group is λ times the weight of the rows that have it.
+    ``like`` holds the settings. The total ridge of a group is λ times the weight of the rows where it is known.
     """
 
     rows: Rows
@@ -73,11 +73,11 @@ class TagsLeastSquares:
         return self.like.rows_for_ridge if self.device is None else None
 
     def on(self, device) -> TagsLeastSquares:
-        """The same with the parts on a device."""
+        """The same problem with its parts on a device."""
         return replace(self, device=device)
 
     def clear_cache(self) -> None:
-        """Let go of the parts and their matrices."""
+        """Free the parts and their matrices."""
         self.__dict__.pop("_kept", None)
 
     @cached_property
@@ -85,11 +85,11 @@ class TagsLeastSquares:
         return list(parts_of(self.rows, self._pose))
 
     def _parts(self) -> Iterable[Part]:
-        """All parts: a few are kept from one ridge to the next, of many only one has its matrices at a time."""
+        """All parts: a few are kept between ridges; if there are many, only one at a time holds its matrices."""
         return self._kept if self.rows.n_groups <= KEPT_GROUPS else parts_of(self.rows, self._pose)
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
-        """The solution for every ridge; rows without a tag have the model's own score for it."""
+        """The solution for every ridge; where a tag is unknown, the held-out score is that of the model itself."""
         judged = np.arange(len(self.rows)) if loo_rows is None else loo_rows
         coefs, held_out, known = self._solve(ridges, judged if loo else judged[:0])
         for ridge, coef, scores in zip(ridges, coefs, held_out):
@@ -98,14 +98,14 @@ class TagsLeastSquares:
             yield Solution(ridge, scores if loo else None, partial(np.copy, coef))
 
     def _solve(self, ridges: Sequence[float], judged: np.ndarray):
-        """Coefficients and leave-one-out scores of all parts for every ridge, and which scores there are."""
+        """Coefficients and leave-one-out scores of all parts for every ridge, and a mask of the scores that exist."""
         shape, place = (self.basis.n_centers, self.like.n_scores), np.full(len(self.rows), -1)
         place[judged] = np.arange(len(judged))
         coefs, held_out = ([np.zeros(size) for _ in ridges] for size in (shape, (len(judged), shape[1])))
         known = np.zeros((len(judged), shape[1]), dtype=bool)
         for part in self._parts():
             columns = part.columns
-            if self.like.clip_parameters:  # a constant for each tag
+            if self.like.clip_parameters:  # one constant per tag
                 columns = np.append(columns[:-1], self.rows.n_classes + columns[:-1])
             own = np.flatnonzero(place[part.where] >= 0)
             cells = np.ix_(place[part.where[own]], columns)
@@ -117,9 +117,9 @@ class TagsLeastSquares:
         return coefs, held_out, known
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """Solutions without some rows, with the scores of these for all tags."""
+        """Solutions without the rows ``inside``, and the scores of these rows for all tags."""
         rest = self.rows.without(inside)
-        basis = replace(self.basis, row_center=None)  # some centres are rows that are held out
+        basis = replace(self.basis, row_center=None)  # some centres are held-out rows
         if basis.owner is not None:
             basis = drop_held_out_centers(rest, basis)
         without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
@@ -127,7 +127,7 @@ class TagsLeastSquares:
             yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))
 
     def _pose(self, rows: Rows, tags: np.ndarray, where: np.ndarray) -> tuple[LeastSquares, np.ndarray]:
-        """The problem of one group. Under the RKHS penalty, centres that are none of its rows would get no weight."""
+        """The problem of one group. In the dual form, centres that are not among its rows would get no weight."""
         basis, own = self.basis, None
         centers = np.arange(basis.n_centers)
         if self.like.is_dual:
@@ -135,7 +135,7 @@ class TagsLeastSquares:
             basis = replace(basis, centers=basis.centers[centers], row_center=row_center.ravel())
         else:
             owner = None
-            if basis.owner is not None:  # a row takes along its centres of tags in other groups too
+            if basis.owner is not None:  # a row also removes its centres of tags in other groups
                 owner, own = _renumbered(basis.owner, tags), self._own_centers[where]
             basis = replace(basis, owner=owner, row_center=None)
         return replace(self.like, rows=rows, basis=basis, own=own).on(self.device), centers
@@ -146,6 +146,6 @@ class TagsLeastSquares:
 
 
 def _renumbered(owner: np.ndarray, tags: np.ndarray) -> np.ndarray:
-    """The owners of centres as numbers among some tags; −1 for other tags."""
+    """The owners of centres as positions among ``tags``; −1 for other tags."""
     own = owner[:, None] == tags
     return np.where(own.any(axis=1), own.argmax(axis=1), -1)

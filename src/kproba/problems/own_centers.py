@@ -1,7 +1,7 @@
-"""Leave-one-out where centres belong to classes (2010 Eq. 7): a row that is left out takes its own centre with it.
+"""Leave-one-out with centres that belong to classes (2010 Eq. 7): a row is left out together with its own centre.
 
-A class whose centres are its own rows knows the labels of these rows by where they lie. If a row stayed a centre of
-its class while it is left out, the model without the row would still have seen its label.
+If the centres of a class are its own rows, their positions reveal the labels of these rows. If a row stayed a centre of
+its class while it is left out, the model would still have seen its label.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..data.hashing import distinct, exact_keys, stacked
 from ..data.rows import Rows
 from ..kernels import Precomputed
 
-#: Memory that the rows of the inverse which one block of rows needs may take.
+#: Memory for the rows of the inverse needed by one block of rows.
 BLOCK_BYTES = 32 << 20
-#: A leverage of one: at this ridge the model without the row does not exist.
+#: Leverage one: the model without the row does not exist at this ridge.
 FLOOR = 1e-12
 
 
 def own_centers(rows: Rows, basis: Basis) -> np.ndarray:
-    """For every row the numbers of the centres that go when it is left out (n, k), filled up with −1.
+    """For every row, the indices of the centres to remove when it is left out (n, k), padded with −1.
 
-    A centre of class y goes with the last unit of weight of the rows of class y that equal it.
+    A centre of class y is removed with the last unit of weight of the rows of class y that are equal to it.
     """
     of_rows, of_points = _numbers(rows, basis)
     assert basis.owner is not None
@@ -36,7 +36,7 @@ def own_centers(rows: Rows, basis: Basis) -> np.ndarray:
 
 
 def drop_held_out_centers(rows: Rows, basis: Basis) -> Basis:
-    """The basis without the centres whose rows are not among these: what the rows alone would have as centres."""
+    """The basis without the centres of held-out rows: the centres that ``rows`` alone would have."""
     of_rows, of_points = _numbers(rows, basis)
     assert basis.owner is not None
     kept = np.zeros(basis.n_centers, dtype=bool)
@@ -47,7 +47,7 @@ def drop_held_out_centers(rows: Rows, basis: Basis) -> Basis:
 
 
 def _numbers(rows: Rows, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows and of the centres, equal for those that are equal."""
+    """Identifiers of the rows and of the centres, the same for equal ones."""
     if isinstance(basis.kernel, Precomputed):
         return rows.number, np.asarray(basis.centers)
     numbers = distinct(exact_keys(stacked(rows.X, basis.centers)))[1]
@@ -55,12 +55,12 @@ def _numbers(rows: Rows, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inside(rows: Rows, y: int) -> np.ndarray:
-    """Which rows belong to a class, or have a tag."""
+    """A mask of the rows that belong to a class, or have a tag."""
     return rows.labels[:, y] == 1 if rows.is_multilabel else rows.labels == y
 
 
 def _add_class(out, rows: Rows, inside: np.ndarray, of_rows, of_points, centers: np.ndarray) -> None:
-    """Write down the centre of every row of one class that nothing but this row holds."""
+    """Record the centre of every row of one class that no other row shares."""
     own = np.flatnonzero(inside)
     values, group = np.unique(of_rows[own], return_inverse=True)
     mass = rows.weight if rows.mass is None else rows.mass
@@ -75,18 +75,18 @@ def _add_class(out, rows: Rows, inside: np.ndarray, of_rows, of_points, centers:
 
 
 def _compressed(found: np.ndarray) -> np.ndarray:
-    """The same with the entries of every row first, and no more columns than the longest row needs."""
+    """The same with the entries of every row moved to the front, and only as many columns as needed."""
     longest = int((found >= 0).sum(axis=1).max(initial=0))
     return -np.sort(-found, axis=1)[:, :longest]
 
 
 def coefficients_without(inverse, phi, theta, targets, unit, own: np.ndarray) -> np.ndarray:
-    """The coefficients (m, b) of one target by the models without each row of features ``phi`` (m, b).
+    """The coefficients (m, b) of one target in the models without each row of features ``phi`` (m, b).
 
     With A = H + ρP, B = A⁻¹ (``inverse``), v = Bφ and u the ``unit`` of the row, the system without the row has the
     inverse B₁ = B + uvvᵀ/(1 − uφᵀv) and the solution θ₁ = θ − v·u(t − f₁), where f₁ is the score of the row by θ₁.
-    Without the centres C = ``own`` (m, k; −1 for none) as well, it is θ₁ − B₁E(EᵀB₁E)⁻¹Eᵀθ₁ with E the columns of the
-    identity that belong to C: an exact downdate, of rank two for one centre.
+    Without the centres C = ``own`` (m, k; −1 for none) it is θ₁ − B₁E(EᵀB₁E)⁻¹Eᵀθ₁ with E the columns of the identity
+    that belong to C: an exact downdate, of rank two for one centre.
     """
     V = phi @ inverse
     taken = unit * np.einsum("ij,ij->i", V, phi)
@@ -101,7 +101,7 @@ def coefficients_without(inverse, phi, theta, targets, unit, own: np.ndarray) ->
 
 
 def _without_centers(inverse, theta, V, factor, own) -> np.ndarray:
-    """θ₁ − B₁E(EᵀB₁E)⁻¹Eᵀθ₁ of every row, zero at its own centres."""
+    """θ₁ − B₁E(EᵀB₁E)⁻¹Eᵀθ₁ for every row, zero at its own centres."""
     there = own >= 0
     at = np.where(there, own, 0)
     of_V = np.take_along_axis(V, at, axis=1)

@@ -1,4 +1,4 @@
-"""Kernel logistic regression on more rows than memory holds: a sample gives the Hessian, passes the exact gradients."""
+"""Kernel logistic regression out of core: a sample gives the Hessian, passes over all rows the exact gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Device
 from ..basis.basis import Basis
-from ..basis.device_basis import placed
+from ..basis.device_basis import basis_on
 from ..data.all_rows import AllRows
 from ..data.encoding import Encoding
 from ..data.rows import Rows
@@ -25,7 +25,7 @@ from .losses import Multinomial, Tags
 
 @dataclass
 class Slope:
-    """Σ w·loss of some rows, and its derivative (b + 1, k) by the coefficients."""
+    """Σ w·loss of some rows, and its derivative (b + 1, k) with respect to the coefficients."""
 
     loss: float
     gradient: np.ndarray
@@ -36,7 +36,7 @@ class Slope:
 
 @dataclass(frozen=True)
 class SlopeOf(Statistic):
-    """The statistic Σ w·loss and ΦᵀR of rows as they come from a source, at coefficients X (2001 Eqs 4 and 9)."""
+    """The statistic Σ w·loss and ΦᵀR of the rows of a source, at coefficients X (2001 Eqs 4 and 9)."""
 
     basis: Basis
     encoding: Encoding
@@ -71,7 +71,7 @@ class SlopeOf(Statistic):
 
 @dataclass(frozen=True)
 class StreamedObjective:
-    """The objective of all rows, in the units of a sample that has the given share of their weight.
+    """The objective of all rows, scaled to a sample that has the given share of their weight.
 
     The sample's objective Σ w·loss + ρ/2·tr(XᵀKX) approximates it, with ρ = nλ for the sample's n and the same λ.
     """
@@ -83,16 +83,16 @@ class StreamedObjective:
     all_rows: AllRows
 
     def at(self, X: np.ndarray) -> Evaluation:
-        """The objective and its gradient, by one pass."""
+        """The objective and its gradient, in one pass."""
         slope = self.all_rows.sum(SlopeOf(self.basis, self.encoding, self.sample.loss, X), "gradient")
         return Evaluation(X, *self.sample.with_penalty(X, self.share * slope.loss, self.share * slope.gradient))
 
 
 @dataclass(frozen=True)
 class StreamedLikelihood:
-    """A kernel logistic regression of which a sample is in memory: everything but the ridge.
+    """A kernel logistic regression with only a sample in memory; everything but the ridge.
 
-    A solution costs several passes over all rows, so nothing is held out here: ridges are compared on the sample.
+    A solution costs several passes over all rows, so nothing is held out: ridges are compared on the sample.
     """
 
     sample: Likelihood
@@ -116,7 +116,7 @@ class StreamedLikelihood:
         return self.all_rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = False, loo_rows=None) -> Iterator[Solution]:
-        """The solution for every ridge λ, from the optimum of the sample at the same λ."""
+        """The solution for every ridge λ, starting from the optimum of the sample at the same λ."""
         for ridge in ridges:
             found = self._solve(self.sample.objective(ridge))
             if not found.converged:
@@ -126,17 +126,17 @@ class StreamedLikelihood:
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight
-        whole = StreamedObjective(few, share, placed(self.basis, self.device), self.encoding, self.all_rows)
+        whole = StreamedObjective(few, share, basis_on(self.basis, self.device), self.encoding, self.all_rows)
         return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """Solutions of the sample without some of its rows, with the scores of these."""
+        """Solutions of the sample without the rows ``inside``, and the scores of these rows."""
         return self.sample.hold_out(inside, ridges)
 
     def clear_cache(self) -> None:
-        """Let go of the features and the kernel matrix."""
+        """Free the features and the kernel matrix."""
         self.sample.clear_cache()
 
     def on(self, device: Device | None) -> StreamedLikelihood:
-        """Passes over all rows on a device; the sample stays here."""
+        """The same problem with passes over all rows on a device; the sample stays on the CPU."""
         return replace(self, device=device)

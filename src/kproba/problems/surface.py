@@ -1,7 +1,7 @@
-"""Rows, a basis and a solver: the surface loss of the rows at its maximum, and the scores of rows held out.
+"""The surface problem: the maximum of the surface loss for rows and a basis, and held-out scores.
 
-Every solver starts from the moments; held-out scores are exact leave-one-out where the box plays no part, and come
-from folds otherwise, whose moments are taken away from those of all rows.
+Every solver starts from the moments. Held-out scores are exact leave-one-out scores if the box is inactive, otherwise
+from folds, whose moments are subtracted from those of all rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from .missing_tags import Part, parts_of
 
 @dataclass(frozen=True)
 class Settings:
-    """How to maximise: exactly, or by an approach with so many steps and starts, and where to show progress.
+    """How to maximise: exactly, or by an approach with up to ``max_iter`` steps and some restarts.
 
-    An approach takes a loss and these settings; it gives coefficients, the steps it took, and the best values so far.
+    An approach takes a loss and these settings; it returns coefficients, the number of steps, and the history of best
+    values.
     """
 
     approach: Callable[[SurfaceLoss, Settings], tuple[np.ndarray, int, list[float]]] | None = None
@@ -41,9 +42,9 @@ class Settings:
 
 
 class Maximum(NamedTuple):
-    """Coefficients (r + 1, k), whether they are inside the box, their certificate, and how the solver came there.
+    """Coefficients (r + 1, k), whether the box is inactive, their certificate, and the record of the solver.
 
-    ``optimum`` is the largest value there is, and ``history`` the best value at every hundredth of the steps.
+    ``optimum`` is the value of the global maximum, ``history`` the best value after every hundredth of the steps.
     """
 
     coef: np.ndarray
@@ -56,9 +57,9 @@ class Maximum(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """The problem of rows and a basis, as a :class:`~kproba.problems.base.Problem` whose only ridge is none.
+    """The problem of rows and a basis, as a :class:`~kproba.problems.base.Problem` without a ridge.
 
-    ``given`` moments are those of more rows, of which the rows here are a sample.
+    ``given`` are moments of more rows, of which ``rows`` is a sample.
     """
 
     rows: Rows
@@ -76,7 +77,7 @@ class Surface:
         return self.moments.n
 
     def path(self, ridges: Sequence[float] = (0.0,), loo: bool = True, loo_rows=None) -> Iterator[Solution]:
-        """The one solution; with ``loo`` it carries the scores of all rows, or of those in ``loo_rows``."""
+        """The only solution; with ``loo`` it includes the held-out scores of all rows, or of ``loo_rows``."""
         found = self.maximum
         held_out = self.held_out if loo else None
         held_out = held_out if held_out is None or loo_rows is None else held_out[loo_rows]
@@ -98,13 +99,13 @@ class Surface:
 
     @cached_property
     def _parts(self) -> list[Part]:
-        """Where tags are missing: a problem for each group of them, on the rows that have it."""
+        """If tags are missing: one problem per group of tags, on the rows where it is known."""
         every = np.arange(self.basis.n_centers)
         return list(parts_of(self.rows, lambda rows, *_: (replace(self, rows=rows), every)))
 
     @cached_property
     def held_out(self) -> np.ndarray:
-        """Scores (n, k) of all rows by models without them; where a tag is missing, by the model itself."""
+        """Scores (n, k) of all rows by models without them, or by the model itself where a tag is missing."""
         if self.rows.group is not None:
             scores = self._scores(self.rows.X, self.maximum.coef).astype(np.float64, copy=False)
             for part in self._parts:
@@ -115,9 +116,10 @@ class Surface:
         return self._by_folds()
 
     def _by_folds(self) -> np.ndarray:
-        """Scores by folds. A row with a copy for every fold has one held out in each: its score is their mean.
+        """Held-out scores from folds. A row with a copy for every fold is held out in each, and its scores are
+        averaged.
 
-        Otherwise a table of few distinct rows would have each of them judged by models that have never seen it.
+        Otherwise, in a table with few distinct rows, each would be judged by models that have never seen it.
         """
         fold = stratified_folds(self.rows, self.folds, self.settings.seed)
         mass = self.rows.weight if self.rows.mass is None else self.rows.mass
@@ -131,28 +133,28 @@ class Surface:
         return out
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
-        """The solution without some rows, with the scores of these."""
+        """The solution without the rows ``inside``, and the scores of these rows."""
         coef = self._without(inside, 1.0)
         yield Solution(0.0, self._scores(self.rows.X[inside], coef), lambda: coef[:-1], coef[-1])
 
     def _without(self, inside: np.ndarray, share) -> np.ndarray:
-        """Coefficients by the moments of all rows minus those of a share of some."""
+        """Coefficients from the moments of all rows minus a share of those of ``inside``."""
         apart = self.rows.take(inside)
         weight = apart.weight if self.given is None or apart.mass is None else apart.mass
         rest = self.moments - self.basis.moments(replace(apart, weight=share * weight))
-        if rest.n <= 0.0:  # nothing is left: scores of zero, which links take for the prior
+        if rest.n <= 0.0:  # no row is left: scores are zero, which links interpret as the prior
             return np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
         return maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
 
     def clear_cache(self) -> None:
-        """Nothing here is large: r is a hundred or so."""
+        """Nothing to free: r is about a hundred."""
 
     def on(self, device) -> Surface:
-        """Only sums over many rows are worth a device, and those are given."""
+        """Unchanged: only sums over many rows are worth a device, and those are given."""
         return self
 
     def losses(self, moments: Moments) -> list[SurfaceLoss]:
-        """One loss of all classes, or one a tag."""
+        """One loss for all classes, or one per tag."""
         if not self.rows.is_multilabel:
             return [SurfaceLoss.of(moments)]
         return [SurfaceLoss.of(moments.of_tag(tag)) for tag in range(self.rows.n_classes)]
@@ -161,7 +163,7 @@ class Surface:
         return self.basis.scores(X, coef[:-1]) + coef[-1]
 
     def _leave_one_out(self) -> np.ndarray:
-        """Exact, as in LSPC: without the box this is least squares with a constant column and no ridge."""
+        """Exact scores, as in LSPC: without the box this is least squares with a constant column and no ridge."""
         rows, H = self.rows, self.losses(self.moments)[0].H * self.moments.n
         lower = linalg.cholesky(H, lower=True)
         scores = np.empty((len(rows), rows.n_targets))
@@ -176,16 +178,16 @@ class Surface:
 
 
 def maximise(losses: list[SurfaceLoss], settings: Settings, of_tags: bool = False) -> Maximum:
-    """The maximum of one loss over all classes, or of one a tag."""
+    """The maximum of one loss for all classes, or of one per tag."""
     found = [_maximise_one(loss, settings) for loss in losses]
     if not of_tags:
         return found[0]
-    # PerTag wants tags, then the constant
+    # PerTag expects the tags, then the constant
     return combine(found, np.column_stack([*(f.coef[:, 1] for f in found), losses[0].total]))
 
 
 def combine(found: Sequence[Maximum], coef: np.ndarray) -> Maximum:
-    """Several maxima as one, with the coefficients of all."""
+    """Combine several maxima into one, with the coefficients of all."""
     each = [f.certificate for f in found]
     certificate = Certificate(
         objective=sum(one.objective for one in each),
@@ -194,7 +196,7 @@ def combine(found: Sequence[Maximum], coef: np.ndarray) -> Maximum:
         n_active=sum(one.n_active for one in each),
     )
     optimum, n_iter = sum(f.optimum for f in found), max(f.n_iter for f in found)
-    history = np.array([certificate.objective])  # tags are maximised one after the other: they have none in common
+    history = np.array([certificate.objective])  # tags are maximised separately, so there is no common history
     return Maximum(coef, all(f.is_free for f in found), certificate, optimum, n_iter, history)
 
 

@@ -1,4 +1,4 @@
-"""Everything that a report says, as plain numbers and words."""
+"""The content of a report, as plain numbers and strings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..arrays import to_numpy
 from ..data.dask import is_dask
 from ..data.tables import LabelledTable
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
+from .baselines import ModelProba, baselines
 from .measures import (
     Histogram,
     Interval,
@@ -24,40 +25,38 @@ from .measures import (
     reliability,
     resampled_means,
     resampling_units,
-    summed_up,
+    summarize,
     thinned,
     top_class,
     unit_losses,
 )
-from .rivals import Rival, rivals
 from .search_map import SearchPanel, search_panels
 
-#: Rows of the tables, and columns of X that they show.
+#: Number of rows in the tables, and of columns of X that they show.
 MOST_ROWS, MOST_COLUMNS = 50, 6
-#: Points of a curve.
+#: Number of points of a curve.
 MOST_POINTS = 150
-#: Thresholds are exact to the first number; with more rows than the second, to the third.
+#: Resolution of thresholds, which is coarser with more than FINE_ROWS rows.
 FINE, FINE_ROWS, COARSE = 1e-6, 20_000, 1e-4
-#: Links as people say them.
+#: Descriptions of links.
 LINKS = {
     "CalibratedSoftmax": "softmax, calibrated by leave-one-out",
-    "Softmax": "softmax of the model itself",
-    "Clip": "rounded outputs",
+    "Softmax": "softmax",
+    "Clip": "outputs clipped at zero",
 }
 #: Classifiers whose leave-one-out is not exact.
 APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
-#: What rows are judged by: predictions of new rows; leave-one-out; leave-one-out for those that the model was fitted on
-#: and predictions for others; or, where there is nothing better, predictions of rows that the model was fitted on.
+#: How rows are evaluated: predictions for new rows; leave-one-out; leave-one-out for training rows and predictions for
+#: others; or, as a last resort, predictions for training rows.
 HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING = "held-out", "leave-one-out", "leave-one-out and held-out", "training"
 
-
-#: The measures of a score as people call them.
+#: The measures of a score and their names, in the order of :func:`~kproba.report.measures.summarize`.
 MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
 
 
 @dataclass(frozen=True)
 class Score:
-    """How one model does. ``excess`` is its log-loss above that of the model reported on, on the same resamples."""
+    """Measures of one model. ``excess`` is its log-loss minus that of the evaluated model, on the same resamples."""
 
     name: str
     error: Interval
@@ -70,7 +69,7 @@ class Score:
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """One class against all others; curves and their areas are None and NaN where a side has no rows."""
+    """One class against all others; curves are None and areas NaN if either side has no rows."""
 
     name: str
     rows: int
@@ -84,7 +83,7 @@ class ClassFacts:
 
 @dataclass(frozen=True)
 class RowFacts:
-    """One row of X: where it stands, what it is, what the model says, and some of its values."""
+    """One row of X: its index, true and predicted class, probabilities, and some of its values."""
 
     number: int
     true: str
@@ -108,10 +107,10 @@ class PathFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a report says of a model.
+    """The content of a report.
 
-    ``on`` is "held-out", "leave-one-out", "leave-one-out and held-out" or "training"; ``fitted`` has pairs of what was
-    fitted; ``notes`` say what the reader has to know about the rows and the rivals.
+    ``on`` is "held-out", "leave-one-out", "leave-one-out and held-out" or "training". ``fitted`` has (name, value)
+    pairs that describe the model, and ``notes`` are caveats about the rows and the baselines.
     """
 
     title: str
@@ -149,7 +148,7 @@ def collect(
     title: str | None = None,
     random_state: int = 0,
 ) -> Facts:
-    """The facts of a report; parameters as in :func:`kproba.write_report`.
+    """Collect the facts of a report; parameters as in :func:`kproba.write_report`.
 
     >>> from sklearn.datasets import load_iris
     >>> from kproba import LSPC
@@ -176,10 +175,10 @@ def describe(
     title: str | None = None,
     random_state: int = 0,
 ) -> Facts:
-    """The facts of rows that were judged; the model was fitted on ``n_training`` of them, by default on none or all."""
+    """The facts for evaluated rows; ``n_training`` of them are training rows, by default none or all."""
     if n_training is None:
         n_training = 0 if on == HELD_OUT else len(rows.codes)
-    others, notes = rivals(model, rows, y_train, X_train, on == LEAVE_ONE_OUT, random_state)
+    others, notes = baselines(model, rows, y_train, X_train, on == LEAVE_ONE_OUT, random_state)
     top = top_class(rows.codes, rows.proba)
     labels = tuple(map(str, model.classes_.tolist()))
     columns = _shown_columns(model, rows.X, names)
@@ -188,7 +187,7 @@ def describe(
     wrong, order = np.flatnonzero(~top.correct), np.argsort(top.confidence, kind="stable")
     final = final_step(model)
     return Facts(
-        title=title or f"{type(final).__name__}: what its probabilities are worth",
+        title=title or f"{type(final).__name__}: evaluation report",
         model=type(final).__name__,
         on=on,
         n_rows=len(rows.codes),
@@ -198,7 +197,7 @@ def describe(
         fitted=_fitted(model),
         panels=search_panels(final),
         path=_path(final),
-        scores=scores_of([Rival(type(final).__name__, rows.proba), *others], rows.codes, random_state),
+        scores=scores_of([ModelProba(type(final).__name__, rows.proba), *others], rows.codes, random_state),
         reliability=reliability(top.confidence, top.correct),
         histogram=confidence_histogram(top.confidence, top.correct, lowest),
         risk=risk_coverage(top.confidence, ~top.correct, FINE if len(order) <= FINE_ROWS else COARSE),
@@ -220,7 +219,7 @@ def final_step(model):
 
 
 class Judged(NamedTuple):
-    """Rows as they are judged: inputs if there are any, codes of the true classes, probabilities."""
+    """Evaluated rows: inputs if there are any, indices of the true classes, and probabilities."""
 
     X: Any
     codes: np.ndarray
@@ -239,17 +238,17 @@ def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
 
 
 def judged(model, X, y, proba, how: str = "predict_proba") -> Judged:
-    """Rows with the probabilities that they are judged by, which ``how`` gave."""
-    _refuse_tags(model, y)
+    """Check the rows and the probabilities to evaluate; ``how`` is the source of the latter in error messages."""
+    _check_exclusive(model, y)
     proba, labels = np.asarray(proba, dtype=np.float64), np.asarray(to_numpy(y))
     if proba.shape != (len(labels), len(model.classes_)):
         raise ValueError(
-            f"y has {len(labels)} rows, but {how} has shape {proba.shape}; give one label for every row, in order."
+            f"y has {len(labels)} rows, but {how} has shape {proba.shape}; pass one label per row, in the same order."
         )
     if not len(labels):
-        raise ValueError("X has no rows; a report needs some.")
+        raise ValueError("X has no rows; a report needs at least one.")
     if not np.isfinite(proba).all() or proba.min() < 0 or proba.max() > 1 + 1e-6:
-        raise ValueError(f"{how} has values that are no probabilities; a report needs numbers from 0 to 1.")
+        raise ValueError(f"{how} has values that are not probabilities; a report needs numbers from 0 to 1.")
     return Judged(None if is_dask(X) else to_numpy(X), _codes(labels, model.classes_), np.minimum(proba, 1.0))
 
 
@@ -258,29 +257,29 @@ def _leave_one_out(model, y):
     if found is None:
         raise ValueError(
             f"on='leave-one-out' needs loo_proba_, which {type(final_step(model)).__name__} does not have; fit a "
-            "classifier of kproba (with loo=True above 50,000 rows), or give X and y that it was not fitted on."
+            "classifier of kproba (with loo=True above 50,000 rows), or pass rows X and y that it was not fitted on."
         )
     if y is None:
-        raise ValueError("on='leave-one-out' needs y, the classes of the training rows: a model does not keep them.")
+        raise ValueError("on='leave-one-out' needs y, the labels of the training rows, which a model does not store.")
     return found
 
 
 def _predicted(model, X, y):
     if X is None or y is None:
-        raise ValueError("X and y are needed: rows the model was not fitted on; or use on='leave-one-out' with y.")
+        raise ValueError("X and y are needed: rows that the model was not fitted on. Or use on='leave-one-out' with y.")
     if not hasattr(model, "predict_proba"):
-        raise TypeError(f"model: {type(model).__name__} has no predict_proba; a report is about probabilities.")
-    _refuse_tags(model, y)
-    if isinstance(X, LabelledTable):  # its rows are more than memory holds, their probabilities are not
+        raise TypeError(f"model: {type(model).__name__} has no predict_proba, which a report needs.")
+    _check_exclusive(model, y)
+    if isinstance(X, LabelledTable):  # its rows may not fit in memory, but their probabilities do
         return np.concatenate([model.predict_proba(frame) for frame, _ in X.frames(title="probabilities")])
     return model.predict_proba(X)
 
 
-def _refuse_tags(model, y) -> None:
+def _check_exclusive(model, y) -> None:
     several = getattr(final_step(model), "_multilabel", False) or isinstance(model.classes_, list)
     if several or np.ndim(y) != 1:
         raise ValueError(
-            "y: a report is for exclusive classes, one label a row; for tags see kproba.metrics.tag_report."
+            "y is multi-label, but a report needs one label per row; for tags use kproba.metrics.tag_report."
         )
 
 
@@ -289,24 +288,24 @@ def _codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     codes = np.array([number.get(label, -1) for label in labels.tolist()])
     if (codes < 0).any():
         unknown = list(dict.fromkeys(map(repr, labels[codes < 0].tolist())))
-        raise ValueError(f"y has labels that the model does not know: {', '.join(unknown[:5])}; leave these rows out.")
+        raise ValueError(f"y has labels that are not classes of the model: {', '.join(unknown[:5])}; drop these rows.")
     return codes
 
 
-def scores_of(models: list[Rival], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
-    """All models on the same resamples, so that their differences have intervals too."""
+def scores_of(models: list[ModelProba], codes: np.ndarray, seed: int) -> tuple[Score, ...]:
+    """Scores of all models on the same resamples, so that differences have intervals too."""
     unit = resampling_units(len(codes), seed)
-    losses = [unit_losses(codes, rival.proba, unit) for rival in models]
+    losses = [unit_losses(codes, each.proba, unit) for each in models]
     means, width = [loss.sum(axis=0) / len(codes) for loss in losses], losses[0].shape[1]
     resampled = resampled_means(np.hstack(losses), np.bincount(unit), seed)
     found = []
-    for number, rival in enumerate(models):
+    for number, each in enumerate(models):
         part = slice(number * width, (number + 1) * width)
-        error, log_loss, brier, calibration = intervals(summed_up(means[number]), summed_up(resampled[:, part]))
+        error, log_loss, brier, calibration = intervals(summarize(means[number]), summarize(resampled[:, part]))
         more = means[number][1] - means[0][1], resampled[:, part.start + 1] - resampled[:, 1]
         (excess,) = intervals(np.array([more[0]]), more[1][:, None])
-        chance = calibration_by_chance(rival.proba.max(axis=1))
-        found.append(Score(rival.name, error, log_loss, brier, calibration, chance, excess if number else None))
+        chance = calibration_by_chance(each.proba.max(axis=1))
+        found.append(Score(each.name, error, log_loss, brier, calibration, chance, excess if number else None))
     return tuple(found)
 
 
@@ -317,9 +316,9 @@ def _confusion(codes, predicted, n_classes: int) -> np.ndarray:
 def class_facts(k: int, name: str, rows: Judged, predicted: np.ndarray) -> ClassFacts:
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-    own, said = rows.codes == k, predicted == k
-    recall = float(said[own].mean()) if own.any() else np.nan
-    precision = float(own[said].mean()) if said.any() else np.nan
+    own, chosen = rows.codes == k, predicted == k
+    recall = float(chosen[own].mean()) if own.any() else np.nan
+    precision = float(own[chosen].mean()) if chosen.any() else np.nan
     if own.all() or not own.any():
         return ClassFacts(name, int(own.sum()), recall, precision, np.nan, np.nan, None, None)
     p = rows.proba[:, k]
@@ -344,13 +343,13 @@ def _row_facts(numbers, rows: Judged, labels, columns) -> tuple[RowFacts, ...]:
         p = rows.proba[number]
         first = int(p.argmax())
         second = int(np.where(np.arange(len(p)) == first, -1.0, p).argmax())
-        said = labels[first], float(p[first]), labels[second], float(p[second])
-        found.append(RowFacts(number, labels[rows.codes[number]], *said, shown))
+        top_two = labels[first], float(p[first]), labels[second], float(p[second])
+        found.append(RowFacts(number, labels[rows.codes[number]], *top_two, shown))
     return tuple(found)
 
 
 def _values(X, numbers, columns) -> list[tuple[str, ...]]:
-    """Some columns of some rows, as text."""
+    """Some columns of some rows, as strings."""
     if not columns or not len(numbers):
         return [()] * len(numbers)
     rows = X.take(numbers) if isinstance(X, LabelledTable) else _safe_indexing(X, numbers)
@@ -364,7 +363,7 @@ def _value(value) -> str:
 
 
 def _shown_columns(model, X, names) -> list[tuple[str, int]]:
-    """Name and number of the columns that tables show: the most relevant ones where the model weighs them."""
+    """Name and index of the columns shown in tables: the most relevant ones if the model weights columns."""
     shape: tuple = getattr(X, "shape", ())
     is_table = isinstance(X, LabelledTable) or hasattr(X, "__array__") or hasattr(X, "tocsr")
     if len(shape) != 2 or not shape[1] or not is_table:
@@ -381,37 +380,37 @@ def _shown_columns(model, X, names) -> list[tuple[str, int]]:
 
 
 def _relevance(model) -> np.ndarray | None:
-    """The weights of the columns of X; behind other steps of a pipeline the columns may be others."""
+    """The weights of the columns of X, unless earlier pipeline steps may have changed the columns."""
     is_first = not isinstance(model, Pipeline) or len(model) == 1
     return getattr(getattr(final_step(model), "scaling_", None), "relevance", None) if is_first else None
 
 
 def _fitted(model) -> tuple[tuple[str, str], ...]:
     final = final_step(model)
-    said = [("model", repr(final))]
+    pairs = [("model", repr(final))]
     if isinstance(model, Pipeline) and len(model) > 1:
-        said.append(("steps before it", " → ".join(type(step).__name__ for _, step in model.steps[:-1])))
+        pairs.append(("earlier steps", " → ".join(type(step).__name__ for _, step in model.steps[:-1])))
     kernel = getattr(final, "kernel_", None)
     if kernel is not None:
-        said += _fitted_kernel(final, kernel)
-    return tuple(said)
+        pairs += _fitted_kernel(final, kernel)
+    return tuple(pairs)
 
 
 def _fitted_kernel(final, kernel) -> list[tuple[str, str]]:
-    said = [("kernel", kernel.name)]
+    pairs = [("kernel", kernel.name)]
     if final.width_ is not None:
-        said.append(("width", f"{final.width_:.4g}"))
+        pairs.append(("width", f"{final.width_:.4g}"))
     if hasattr(final, "ridge_"):
-        said.append(("ridge", f"{final.ridge_:.3g}"))
+        pairs.append(("ridge", f"{final.ridge_:.3g}"))
     kind = "import points" if hasattr(final, "import_indices_") else "centres"
-    said.append((kind, f"{np.shape(final.coef_)[0]:,}"))
+    pairs.append((kind, f"{np.shape(final.coef_)[0]:,}"))
     kind = type(final.link_).__name__
-    said.append(("link", LINKS.get(kind, kind)))
+    pairs.append(("link", LINKS.get(kind, kind)))
     relevance = getattr(final.scaling_, "relevance", None)
     if final.scaling_ is not None:
-        is_weighed = relevance is not None and np.ptp(relevance) > 0
-        said.append(("columns", "scaled, weighed by relevance" if is_weighed else "scaled"))
-    return said
+        is_weighted = relevance is not None and np.ptp(relevance) > 0
+        pairs.append(("columns", "scaled, weighted by relevance" if is_weighted else "scaled"))
+    return pairs
 
 
 def _path(final) -> PathFacts | None:
@@ -424,41 +423,41 @@ def _path(final) -> PathFacts | None:
 
 
 def about_rows(on: str, n_training: int, n_rows: int) -> str:
-    """Which rows the figures are of, and what that means for new ones."""
+    """Which rows the results are for, and what they mean for new rows."""
     which = "All of these rows" if n_training == n_rows else f"{n_training:,} of these {n_rows:,} rows"
-    if on == TRAINING and n_training < n_rows:  # an estimate, where a sample of many training rows is known
+    if on == TRAINING and n_training < n_rows:  # an estimate: only a sample of the training rows is known
         return (
-            f"About {which} are rows that the model was fitted on, and it has no leave-one-out probabilities of them: "
-            "the figures are better than those of new rows. Leave these rows out."
+            f"About {which} are training rows of the model, for which it has no leave-one-out probabilities: the "
+            "results are better than they would be on new rows. Remove these rows."
         )
     if on == TRAINING:
         return (
-            f"{which} are rows that the model was fitted on, and it has no leave-one-out probabilities of them: the "
-            "figures say nothing about new rows. Judge the model by rows that were set aside."
+            f"{which} are training rows of the model, for which it has no leave-one-out probabilities: the results say "
+            "nothing about new rows. Evaluate the model on other rows."
         )
     if on == MIXED:
         return (
-            f"{which} equal rows that the model was fitted on. Each of these is judged by the model without it "
-            "(leave-one-out), the others by predictions."
+            f"{which} equal training rows of the model. These are evaluated by leave-one-out, the others by ordinary "
+            "predictions."
         )
     if on == LEAVE_ONE_OUT:
-        return "All figures are of the training rows: each row is judged by the model without that row (leave-one-out)."
-    return "All figures are of rows that were given as held out. If the model saw them in its fit, they flatter it."
+        return "All results are for the training rows, each evaluated by the model without that row (leave-one-out)."
+    return "All results are for rows passed as held-out. If the model was fitted on them, they are too optimistic."
 
 
 def _notes(model, on: str, n_training: int, n_rows: int) -> list[str]:
-    """What the reader has to know of the rows before anything else."""
+    """Caveats that the reader should know first."""
     final = final_step(model)
     notes = [about_rows(on, n_training, n_rows)]
     if on in (LEAVE_ONE_OUT, MIXED):
         notes.append(
-            "The scores of leave-one-out also chose the parameters and calibrated the probabilities: on small tables "
-            "they are better than new rows will be."
+            "Leave-one-out scores were also used to choose the parameters and to calibrate the probabilities, so on "
+            "small data sets they are better than on new rows."
         )
         if type(final).__name__ in APPROXIMATE:
-            notes.append(f"Leave-one-out of {type(final).__name__} is an approximation.")
+            notes.append(f"Leave-one-out of {type(final).__name__} is approximate.")
         if isinstance(model, Pipeline) and len(model) > 1:
-            notes.append("The steps before the classifier were fitted on all rows, the judged one included.")
+            notes.append("The steps before the classifier were fitted on all rows, including the one left out.")
     if getattr(final, "class_weight", None) is not None:
-        notes.append("class_weight moves the prior that the probabilities refer to: calibration on these rows suffers.")
+        notes.append("class_weight changes the prior of the probabilities, so calibration on these rows suffers.")
     return notes

@@ -1,35 +1,35 @@
-"""The figures of a report as inline SVG and tables: colours come from the page, so that they follow light and dark."""
+"""Figures of a report as inline SVG and tables. Colours come from the page, so that they follow light and dark mode."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..decisions.risk_coverage import RiskCoverage
+from .baselines import BASE_RATES
 from .facts import ClassFacts, Facts, PathFacts, Score
 from .markup import Axis, Frame, count, escaped, label, linear_axis, log_axis, number, share, svg
 from .measures import Histogram, Interval, Reliability, thinned
-from .rivals import BASE_RATES
 from .search_map import SearchPanel
 
-#: Steps of the colour ramps, the last one included.
+#: Index of the last colour of a colour scale.
 STEPS = 8
-#: Classes of a confusion matrix; of more, those with the most mistakes are shown.
+#: Largest number of classes in a confusion matrix; if there are more, those with the most errors are shown.
 MOST_CLASSES = 40
 CURVE_POINTS = 400
-#: Of a model among the scores.
+#: Height of the row of a model in the score figures.
 ROW_HEIGHT = 26
-#: A share of mistakes that gets the strongest colour if no class has more.
+#: The error rate with the strongest colour is at least this.
 FAINTEST = 0.1
 
 
 def reliability_figure(found: Reliability, lowest: float) -> str:
     x = linear_axis(lowest, 1.0, "probability of the predicted class")
-    frame = Frame(x, linear_axis(0.0, 1.0, "share that is right"), height=300)
+    frame = Frame(x, linear_axis(0.0, 1.0, "share of correct ones"), height=300)
     inside = np.mean((found.low <= found.confidence) & (found.confidence <= found.high))
     return frame.svg(
         "reliability",
         "Reliability diagram",
-        f"{len(found.rows)} bins; the diagonal is inside the band of {share(float(inside))} of them.",
+        f"{len(found.rows)} bins; the diagonal is inside the band for {share(float(inside))} of them.",
         frame.line([lowest, 1.0], [lowest, 1.0], "ideal"),
         frame.band(found.confidence, found.low, found.high, "band"),
         frame.line(found.confidence, found.frequency, "line"),
@@ -38,19 +38,22 @@ def reliability_figure(found: Reliability, lowest: float) -> str:
 
 
 def _reliability_dot(frame: Frame, found: Reliability, place: int) -> str:
-    """One bin, the larger the more rows it has, with its band."""
-    said, came, low, high = (float(part[place]) for part in (found.confidence, found.frequency, found.low, found.high))
-    x, (y, bottom, top) = float(frame.px(said)), frame.py([came, low, high])
+    """The dot and the interval of one bin; the size of the dot reflects the number of rows."""
+    predicted, observed, low, high = (
+        float(part[place]) for part in (found.confidence, found.frequency, found.low, found.high)
+    )
+    x, (y, bottom, top) = float(frame.px(predicted)), frame.py([observed, low, high])
     radius = 2.5 + 3.5 * np.sqrt(found.rows[place] / found.rows.max())
-    told = f"said {said:.3f}, came true {came:.3f} ({low:.3f} to {high:.3f}), {count(int(found.rows[place]))} rows"
+    rows = count(int(found.rows[place]))
+    tooltip = f"predicted {predicted:.3f}, observed {observed:.3f} ({low:.3f} to {high:.3f}), {rows} rows"
     return (
         f'<path class="whisker" d="M{x:.1f} {bottom:.1f}V{top:.1f}"/><circle class="dot" cx="{x:.1f}" cy="{y:.1f}" '
-        f'r="{radius:.1f}"><title>{told}</title></circle>'
+        f'r="{radius:.1f}"><title>{tooltip}</title></circle>'
     )
 
 
 def histogram_figure(found: Histogram) -> str:
-    """Counts by their roots: one bin often holds nearly all rows, and the mistakes are few."""
+    """Counts on a square-root scale, because one bin often has nearly all rows and errors are few."""
     most = float(max(found.right.max(), found.wrong.max()))
     frame = Frame(linear_axis(found.edges[0], 1.0, "probability of the predicted class"), _root_axis(most), height=300)
     parts = []
@@ -61,16 +64,16 @@ def histogram_figure(found: Histogram) -> str:
             parts.append(_bar(frame, x + 0.6, width - 1.2, right, "right", title))
             parts.append(_bar(frame, x + 0.27 * width, 0.46 * width, wrong, "wrong", title))
     about = f"{count(int(found.right.sum()))} rows are right and {count(int(found.wrong.sum()))} are wrong."
-    return frame.svg("confidence", "How sure the model is", about, *parts)
+    return frame.svg("confidence", "Histogram of confidence", about, *parts)
 
 
 def _root_axis(most: float) -> Axis:
-    """Roots of numbers from zero, with ticks at 1, 2 and 5 of some decades that are not too close."""
+    """Square-root axis from zero, with well separated ticks at 1, 2 and 5 times powers of ten."""
     ticks, gap = [(0.0, "0")], 0.12 * np.sqrt(most)
     for value in (m * 10**e for e in range(9) for m in (1, 2, 5)):
         if value <= most and np.sqrt(value) - ticks[-1][0] > gap:
             ticks.append((float(np.sqrt(value)), count(value)))
-    return Axis(0.0, 1.05 * np.sqrt(max(most, 1.0)), "rows (root scale)", tuple(ticks))
+    return Axis(0.0, 1.05 * np.sqrt(max(most, 1.0)), "rows (square-root scale)", tuple(ticks))
 
 
 def _bar(frame: Frame, x: float, width: float, rows: int, css: str, title: str) -> str:
@@ -82,12 +85,12 @@ def _bar(frame: Frame, x: float, width: float, rows: int, css: str, title: str) 
 
 
 def risk_figure(found: RiskCoverage) -> str:
-    """The curve; the script moves its marker, by the coordinates in the data attributes."""
-    told = found.coverage >= min(0.02, found.coverage[-1])
-    highest = max(float(found.error[told].max()) * 1.15, 0.01)
+    """The curve and a marker, which the script moves using the coordinates in the data attributes."""
+    stable = found.coverage >= min(0.02, found.coverage[-1])
+    highest = max(float(found.error[stable].max()) * 1.15, 0.01)
     frame = Frame(
-        linear_axis(0.0, 1.0, "coverage: rows that are kept, %", percent=True),
-        linear_axis(0.0, highest, "error among the kept, %", percent=True),
+        linear_axis(0.0, 1.0, "coverage: share of rows kept, %", percent=True),
+        linear_axis(0.0, highest, "error among rows kept, %", percent=True),
         height=300,
     )
     x, y = thinned(
@@ -98,13 +101,13 @@ def risk_figure(found: RiskCoverage) -> str:
         f'<path class="guide" id="risk-guide" d="M{frame.px(1):.1f} {frame.py(0):.1f}V{frame.top}"/>'
         f'<circle class="marker" id="risk-marker" cx="{frame.px(1):.1f}" cy="{frame.py(found.error[-1]):.1f}" r="6"/>'
     )
-    about = f"All rows kept: {share(float(found.error[-1]))} wrong. Mean over all coverages: {share(found.area)}."
+    about = f"Error with all rows kept: {share(float(found.error[-1]))}. Mean over all coverages: {share(found.area)}."
     more = f' data-ends="{ends}"'
     return frame.svg("risk", "Risk–coverage curve", about, frame.line(x, y, "line"), marker, more=more)
 
 
 def score_figure(scores: tuple[Score, ...], name: str, title: str) -> str:
-    """One measure of all models, with intervals, from zero; base rates may lie far beyond what is drawn."""
+    """One measure of all models with intervals, on an axis from zero that may end before the base rates."""
     found = [getattr(score, name) for score in scores]
     near = max(value.high for score, value in zip(scores, found) if score.name != BASE_RATES)
     far = max(value.high for value in found)
@@ -113,8 +116,8 @@ def score_figure(scores: tuple[Score, ...], name: str, title: str) -> str:
     axis = linear_axis(0.0, end * 1.03, "", about=4)
     frame = Frame(axis, Axis(0.0, 1.0, ""), 360, height, left=122, right=16, top=8, bottom=26)
     rows = [_score_mark(frame, place, *pair) for place, pair in enumerate(zip(scores, found))]
-    told = "; ".join(f"{score.name} {value.value:.3f}" for score, value in zip(scores, found))
-    return svg(f"score-{name.replace('_', '-')}", 360, height, title, told, _score_ticks(frame), *rows)
+    values = "; ".join(f"{score.name} {value.value:.3f}" for score, value in zip(scores, found))
+    return svg(f"score-{name.replace('_', '-')}", 360, height, title, values, _score_ticks(frame), *rows)
 
 
 def _score_mark(frame: Frame, place: int, score: Score, value: Interval) -> str:
@@ -126,8 +129,8 @@ def _score_mark(frame: Frame, place: int, score: Score, value: Interval) -> str:
     else:
         mark = f'<path class="span" d="M{low:.1f} {y:.1f}H{min(max(high, low + 0.5), edge):.1f}"/>'
         mark += f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4.5"/>'
-    said = score.name if place else "this model"
-    name = f'<text x="{frame.left - 10}" y="{y + 4:.1f}" text-anchor="end">{escaped(said)}</text>'
+    shown = score.name if place else "this model"
+    name = f'<text x="{frame.left - 10}" y="{y + 4:.1f}" text-anchor="end">{escaped(shown)}</text>'
     return f'<g class="model m{place}">{name}{mark}</g>'
 
 
@@ -142,7 +145,7 @@ def _score_ticks(frame: Frame) -> str:
 
 
 def search_figures(panels: tuple[SearchPanel, ...]) -> list[str]:
-    """Panels that share one scale of colours, or of losses."""
+    """Panels with a common colour or loss scale."""
     losses = np.concatenate([panel.loss for panel in panels])
     ends = float(losses.min()), float(losses.max())
     return [
@@ -152,8 +155,8 @@ def search_figures(panels: tuple[SearchPanel, ...]) -> list[str]:
 
 
 def _search_map(identity: str, panel: SearchPanel, low: float, high: float) -> str:
-    told = ~np.isnan(panel.width) & (panel.ridge > 0)
-    widths, ridges, losses = np.log10(panel.width[told]), np.log10(panel.ridge[told]), panel.loss[told]
+    valid = ~np.isnan(panel.width) & (panel.ridge > 0)
+    widths, ridges, losses = np.log10(panel.width[valid]), np.log10(panel.ridge[valid]), panel.loss[valid]
     columns = _cells(np.unique(widths.round(6)))
     cells, edges = [], []
     for width, (left, right) in columns.items():
@@ -166,12 +169,14 @@ def _search_map(identity: str, panel: SearchPanel, low: float, high: float) -> s
     spans = np.array(list(columns.values()))
     x = log_axis(10.0 ** spans.min(), 10.0 ** spans.max(), "width")
     frame = Frame(x, log_axis(10.0 ** min(edges), 10.0 ** max(edges), "ridge"), width=300, height=260)
-    parts = [_search_cell(frame, *cell, low, high) for cell in cells]
-    return frame.svg(identity, f"Losses of the {panel.title} kernel", _told(panel), *parts, _chosen(frame, panel))
+    parts = [_candidate_cell(frame, *cell, low, high) for cell in cells]
+    return frame.svg(
+        identity, f"Losses with the {panel.title} kernel", _description(panel), *parts, _chosen(frame, panel)
+    )
 
 
 def _cells(values: np.ndarray) -> dict[float, tuple[float, float]]:
-    """The span of each of the sorted values, half way to its neighbours."""
+    """The interval around each of the sorted values, half way to its neighbours."""
     if len(values) == 1:
         return {float(values[0]): (float(values[0]) - 0.1, float(values[0]) + 0.1)}
     middle = (values[1:] + values[:-1]) / 2
@@ -179,27 +184,27 @@ def _cells(values: np.ndarray) -> dict[float, tuple[float, float]]:
     return {float(value): (float(a), float(b)) for value, a, b in zip(values, edges[:-1], edges[1:])}
 
 
-def _search_cell(frame: Frame, left, right, bottom, top, loss: float, low: float, high: float) -> str:
+def _candidate_cell(frame: Frame, left, right, bottom, top, loss: float, low: float, high: float) -> str:
     x0, x1 = frame.px([10.0**left, 10.0**right])
     y0, y1 = frame.py([10.0**bottom, 10.0**top])
     middle = 10.0 ** ((left + right) / 2), 10.0 ** ((bottom + top) / 2)
-    step = _ramp_step(loss, low, high)
+    step = _colour_index(loss, low, high)
     return (
         f'<rect class="cell q s{step}" x="{x0:.1f}" y="{y1:.1f}" width="{x1 - x0:.1f}" height="{y0 - y1:.1f}"><title>'
         f"width about {middle[0]:.3g}, ridge about {middle[1]:.2g}: {loss:.4f}</title></rect>"
     )
 
 
-def _ramp_step(loss: float, low: float, high: float) -> int:
-    """Strongest for the smallest loss; the root tells good ones apart, which differ by little."""
+def _colour_index(loss: float, low: float, high: float) -> int:
+    """Colour index of a loss, strongest for the smallest; the square root spreads the good candidates."""
     return round(STEPS * (1.0 - np.sqrt(np.log(loss / low) / np.log(high / low)))) if high > low > 0 else STEPS
 
 
-def _told(panel: SearchPanel) -> str:
+def _description(panel: SearchPanel) -> str:
     best = int(panel.loss.argmin())
     at = "" if np.isnan(panel.width[best]) else f" at width {panel.width[best]:.3g}"
     return (
-        f"{len(panel.loss)} candidates; the smallest loss is {panel.loss[best]:.4f}{at}, ridge {panel.ridge[best]:.2g}."
+        f"{len(panel.loss)} candidates; the lowest loss is {panel.loss[best]:.4f}{at}, ridge {panel.ridge[best]:.2g}."
     )
 
 
@@ -215,7 +220,7 @@ def _chosen(frame: Frame, panel: SearchPanel) -> str:
 
 
 def _search_line(identity: str, panel: SearchPanel, low: float, high: float) -> str:
-    """Losses over the one number that varies: the width, or the ridge of kernels that have none."""
+    """Losses by width, or by ridge for kernels without a width."""
     by_width = len(np.unique(panel.width[~np.isnan(panel.width)])) > 1
     x = panel.width if by_width else panel.ridge
     order = np.argsort(x, kind="stable")
@@ -236,7 +241,7 @@ def _search_line(identity: str, panel: SearchPanel, low: float, high: float) -> 
     if panel.chosen is not None:
         at = panel.chosen[0 if by_width else 1]
         parts.insert(0, frame.line([at, at], [0.0, high * 1.05], "guide"))
-    return frame.svg(identity, f"Losses of the {panel.title} kernel", _told(panel), *parts)
+    return frame.svg(identity, f"Losses with the {panel.title} kernel", _description(panel), *parts)
 
 
 def search_legend(panels: tuple[SearchPanel, ...]) -> str:
@@ -252,7 +257,7 @@ def search_legend(panels: tuple[SearchPanel, ...]) -> str:
 
 
 def path_figures(path: PathFacts) -> list[str]:
-    """Losses of the tuning rows and numbers of import points over λ (2001 Fig. 2)."""
+    """Losses on the tuning rows and number of import points by λ (2001 Fig. 2)."""
     x = log_axis(path.ridge.min(), path.ridge.max(), "ridge λ")
     highest = float(max(path.log_loss.max(), path.error.max())) * 1.05
     first = Frame(x, linear_axis(0.0, highest, "tuning rows"), width=300, height=260)
@@ -273,7 +278,7 @@ def path_figures(path: PathFacts) -> list[str]:
 
 
 def class_figures(facts: Facts) -> tuple[str, str]:
-    """ROC and precision–recall curves of all classes, of which one is marked."""
+    """ROC and precision–recall curves of all classes, with one of them highlighted."""
     chosen = first_class(facts)
     roc = Frame(linear_axis(0.0, 1.0, "false positive rate"), linear_axis(0.0, 1.0, "true positive rate"), height=320)
     recall = Frame(linear_axis(0.0, 1.0, "recall"), linear_axis(0.0, 1.0, "precision"), height=320)
@@ -286,16 +291,16 @@ def class_figures(facts: Facts) -> tuple[str, str]:
             lines.append(roc.line(*one.roc, css, mark))
             below.append(recall.line([0.0, 1.0], [base, base], css.replace("curve", "base"), mark))
             below.append(recall.line(*one.precision_recall, css, mark))
-    told = "; ".join(f"{one.name}: {number(one.auc)}" for one in facts.by_class[:MOST_CLASSES])
+    areas = "; ".join(f"{one.name}: {number(one.auc)}" for one in facts.by_class[:MOST_CLASSES])
     average = "; ".join(f"{one.name}: {number(one.average_precision)}" for one in facts.by_class[:MOST_CLASSES])
     return (
-        roc.svg("roc", "ROC curves by class", f"Areas: {told}", roc.line([0, 1], [0, 1], "ideal"), *lines),
+        roc.svg("roc", "ROC curves by class", f"Areas: {areas}", roc.line([0, 1], [0, 1], "ideal"), *lines),
         recall.svg("precision-recall", "Precision–recall curves by class", f"Average precision: {average}", *below),
     )
 
 
 def first_class(facts: Facts) -> int:
-    """The class that is marked first: the second of two, or the one told apart worst."""
+    """The class highlighted at first: the second of two, or the one with the lowest average precision."""
     if len(facts.by_class) == 2:
         return 1
     areas = [one.average_precision for one in facts.by_class]
@@ -332,7 +337,7 @@ def _cell(rows: int, part: float, strength: float, is_right: bool) -> str:
 
 
 def shown_classes(confusion: np.ndarray) -> np.ndarray:
-    """All classes, or those that take part in the most mistakes."""
+    """All classes, or those involved in the most errors."""
     if len(confusion) <= MOST_CLASSES:
         return np.arange(len(confusion))
     wrong = confusion.sum(axis=0) + confusion.sum(axis=1) - 2 * np.diagonal(confusion)

@@ -1,4 +1,4 @@
-"""Text that is safe in HTML whatever the data holds, numbers as people read them, and a frame to draw in."""
+"""HTML-safe text, formatted numbers, and SVG axes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Characters of a label that are shown; all of a longer one, up to the second number, is in its tooltip.
+#: Number of characters of a label that are shown, and that its tooltip has if it is longer.
 MOST_SHOWN, MOST_KEPT = 40, 300
-#: Round numbers of a decade, where an axis is short.
+#: Tick multiples of powers of ten on short logarithmic axes.
 MANY = (1, 1.5, 2, 3, 4, 5, 7)
-_PICTURES = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}
-#: What turns the text after it round, so that it reads as something else.
-_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+_CONTROL_PICTURES = {code: 0x2400 + code for code in range(32)} | {127: 0x2421}
+#: Characters that reverse the direction of text, so that it reads as something else.
+_BIDI_CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
 
 
 def clean(value) -> str:
-    """Text without control characters, halves of characters and what turns text round.
+    """Text without control characters, lone surrogates and characters that reverse its direction.
 
     >>> clean("a\\tb\\x00")
     'a␉b␀'
     """
-    return str(value).translate(_PICTURES | _TURNS).encode("utf-8", "replace").decode("utf-8")
+    return str(value).translate(_CONTROL_PICTURES | _BIDI_CONTROLS).encode("utf-8", "replace").decode("utf-8")
 
 
 def escaped(value) -> str:
-    """Text for HTML and its attributes.
+    """Text escaped for HTML content and attributes.
 
     >>> escaped('<b title="x">')
     '&lt;b title=&quot;x&quot;&gt;'
@@ -36,7 +36,7 @@ def escaped(value) -> str:
 
 
 def shortened(value, most: int = MOST_SHOWN) -> str:
-    """The beginning of a text that is too long.
+    """The text, truncated if it is too long.
 
     >>> shortened("abcdef", 4)
     'abc…'
@@ -46,7 +46,7 @@ def shortened(value, most: int = MOST_SHOWN) -> str:
 
 
 def label(value, most: int = MOST_SHOWN) -> str:
-    """A name from the data in HTML: isolated, so that right-to-left names do not turn their neighbours round.
+    """HTML of a name from the data, isolated so that right-to-left names do not affect their surroundings.
 
     >>> label("<i>")
     '<bdi>&lt;i&gt;</bdi>'
@@ -57,7 +57,7 @@ def label(value, most: int = MOST_SHOWN) -> str:
 
 
 def as_json(value) -> str:
-    """JSON that cannot end the script element it stands in.
+    """JSON that cannot close the script element around it.
 
     >>> as_json("</script>")
     '"\\\\u003c/script\\\\u003e"'
@@ -71,7 +71,8 @@ def count(value: int) -> str:
 
 
 def share(value: float) -> str:
-    """
+    """A percentage.
+
     >>> share(0.0384), share(float("nan"))
     ('3.8 %', '–')
     """
@@ -83,7 +84,8 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def power(exponent: int) -> str:
-    """
+    """A power of ten.
+
     >>> power(-4), power(0)
     ('10⁻⁴', '1')
     """
@@ -92,7 +94,7 @@ def power(exponent: int) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """Numbers from ``low`` to ``high``, perhaps on a logarithmic scale, with ticks."""
+    """A linear or logarithmic axis from ``low`` to ``high``, with ticks."""
 
     low: float
     high: float
@@ -101,7 +103,7 @@ class Axis:
     is_log: bool = False
 
     def share(self, values):
-        """Where values lie between the ends, from 0 to 1."""
+        """Positions of values between the ends, from 0 to 1."""
         values, low, high = np.asarray(values, dtype=float), self.low, self.high
         if self.is_log:
             values, low, high = np.log10(values), np.log10(low), np.log10(high)
@@ -109,7 +111,7 @@ class Axis:
 
 
 def linear_axis(low: float, high: float, name: str, *, percent: bool = False, about: int = 5) -> Axis:
-    """An axis with round ticks.
+    """An axis with ticks at round numbers.
 
     >>> [text for _, text in linear_axis(0.0, 1.0, "coverage", percent=True).ticks]
     ['0', '20', '40', '60', '80', '100']
@@ -123,7 +125,7 @@ def linear_axis(low: float, high: float, name: str, *, percent: bool = False, ab
 
 
 def log_axis(low: float, high: float, name: str, about: int = 6) -> Axis:
-    """A logarithmic axis with ticks at powers of ten, or at 1, 2 and 5 where these are few.
+    """A logarithmic axis with ticks at powers of ten, or also at multiples of these if they are few.
 
     >>> [text for _, text in log_axis(1e-7, 1.0, "ridge", about=4).ticks]
     ['10⁻⁷', '10⁻⁵', '10⁻³', '10⁻¹']
@@ -143,7 +145,7 @@ def log_axis(low: float, high: float, name: str, about: int = 6) -> Axis:
 
 @dataclass(frozen=True)
 class Frame:
-    """A drawing with two axes, in the units of its SVG."""
+    """A plot with two axes, in SVG units."""
 
     x: Axis
     y: Axis
@@ -191,7 +193,7 @@ class Frame:
 
 
 def svg(identity: str, width: float, height: float, title: str, about: str, *parts: str, more: str = "") -> str:
-    """A drawing that says what it shows to those who do not see it."""
+    """An SVG element with a title and a description for screen readers."""
     return (
         f'<svg id="{identity}" class="drawing" viewBox="0 0 {width:g} {height:g}" role="img" '
         f'aria-labelledby="{identity}-t {identity}-d"{more}><title id="{identity}-t">{escaped(title)}</title>'

@@ -1,4 +1,4 @@
-"""The numbers behind the figures: what a model's probabilities are worth, and how sure one can be of that."""
+"""Measures of probabilities, with intervals."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from ..metrics import bin_numbers, binned, row_brier
+from ..metrics import _bin_numbers, _binned, _row_brier
 
-#: Of all intervals and bands.
+#: Confidence level of all intervals and bands.
 LEVEL = 0.90
-#: Resamples of the bootstrap. Of more rows than the second number, groups of rows drawn at random are resampled.
+#: Number of bootstrap resamples. With more rows than MOST_UNITS, random groups of rows are resampled.
 RESAMPLES, MOST_UNITS = 1000, 10_000
-#: Bins of the calibration error, as in :func:`kproba.metrics.calibration_error`, and of the figures.
+#: Number of bins of the calibration error, as in :func:`kproba.metrics.calibration_error`, and of the figures.
 ERROR_BINS, FIGURE_BINS, HISTOGRAM_BINS = 15, 10, 20
-#: Counts that are held at once.
+#: Number of resampling counts in memory at once.
 BLOCK = 4_000_000
 _EPS = np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between the ends of its interval."""
+    """An estimate and the ends of its interval."""
 
     value: float
     low: float
@@ -31,7 +31,7 @@ class Interval:
 
 
 class TopClass(NamedTuple):
-    """Of every row: the predicted class, its probability, and whether it is right."""
+    """The predicted class of each row, its probability, and whether it is right."""
 
     predicted: np.ndarray
     confidence: np.ndarray
@@ -46,27 +46,27 @@ def top_class(codes: np.ndarray, proba: np.ndarray) -> TopClass:
 def unit_losses(codes: np.ndarray, proba: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """Sums over the rows of each unit (n_units, 3 + bins): error, log-loss, Brier score, and confidence minus success.
 
-    There is a column of the latter for every bin; absolute sums of these over n add up to the calibration error.
+    The last has a column per bin; the absolute column sums, divided by n, add up to the calibration error.
     """
     top, n_units = top_class(codes, proba), int(unit.max()) + 1
     own = proba[np.arange(len(codes)), codes]
-    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), row_brier(codes, proba))
+    losses = (~top.correct, -np.log(np.maximum(own, _EPS)), _row_brier(codes, proba))
     place = unit * ERROR_BINS + _error_bins(top.confidence)
     gaps = np.bincount(place, top.confidence - top.correct, n_units * ERROR_BINS)
     return np.column_stack([*(np.bincount(unit, loss) for loss in losses), gaps.reshape(n_units, ERROR_BINS)])
 
 
 def _error_bins(confidence: np.ndarray) -> np.ndarray:
-    return bin_numbers(confidence, np.ones(len(confidence)), ERROR_BINS, "quantile")
+    return _bin_numbers(confidence, np.ones(len(confidence)), ERROR_BINS, "quantile")
 
 
-def summed_up(means: np.ndarray) -> np.ndarray:
-    """Error, log-loss, Brier score and calibration error from means of :func:`unit_losses`, along the last axis."""
+def summarize(means: np.ndarray) -> np.ndarray:
+    """Error, log-loss, Brier score and calibration error from means of :func:`unit_losses`, on the last axis."""
     return np.concatenate([means[..., :3], np.abs(means[..., 3:]).sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def calibration_by_chance(confidence: np.ndarray) -> float:
-    """The calibration error that a perfectly calibrated model has on so few rows: E|Σ(p − hit)| of every bin.
+    """Expected calibration error of a perfectly calibrated model on this many rows: E|Σ(p − hit)| of each bin.
 
     >>> round(calibration_by_chance(np.full(100, 0.5)), 3)
     0.04
@@ -76,14 +76,14 @@ def calibration_by_chance(confidence: np.ndarray) -> float:
 
 
 def resampling_units(n_rows: int, seed: int) -> np.ndarray:
-    """The number of the unit that each row is drawn with: its own, or of many rows that of a group drawn at random."""
+    """The resampling unit of each row: the row itself or, with many rows, a random group."""
     if n_rows <= MOST_UNITS:
         return np.arange(n_rows)
     return np.random.default_rng(seed).permutation(n_rows) % MOST_UNITS
 
 
 def resampled_means(sums: np.ndarray, size: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """Means (resamples, k) of rows in units drawn with replacement, from the sums (n_units, k) and sizes of the units.
+    """Bootstrap means (resamples, k) from the sums (n_units, k) and sizes of units drawn with replacement.
 
     >>> resampled_means(np.ones((5, 2)), np.ones(5), seed=0, resamples=3)
     array([[1., 1.],
@@ -98,9 +98,10 @@ def resampled_means(sums: np.ndarray, size: np.ndarray, seed: int, resamples: in
 
 
 def intervals(values: np.ndarray, resampled: np.ndarray) -> tuple[Interval, ...]:
-    """Percentile intervals of every column.
+    """Percentile interval of each column.
 
-    An interval always holds its estimate: noise adds to a calibration error, so that all resamples may lie above it.
+    Intervals are extended to contain the estimate: resampling noise increases the calibration error, so all resamples
+    may lie above it.
     """
     low, high = np.quantile(resampled, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0], axis=0)
     low, high = np.minimum(low, values), np.maximum(high, values)
@@ -108,7 +109,7 @@ def intervals(values: np.ndarray, resampled: np.ndarray) -> tuple[Interval, ...]
 
 
 def jeffreys(hits: np.ndarray, n: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the Jeffreys interval of a share; they reach 0 and 1 where nothing or everything hit.
+    """Jeffreys interval of a proportion; its ends are 0 and 1 if there are no hits or only hits.
 
     >>> [end.round(3).tolist() for end in jeffreys(np.array([0, 5]), np.array([10, 10]))]
     [[0.0, 0.262], [0.171, 0.738]]
@@ -121,7 +122,7 @@ def jeffreys(hits: np.ndarray, n: np.ndarray, level: float = LEVEL) -> tuple[np.
 
 @dataclass(frozen=True)
 class Reliability:
-    """One entry a bin with rows: mean confidence, share that came true with its band, and rows."""
+    """Mean confidence, share of correct predictions with its band, and number of rows of each non-empty bin."""
 
     confidence: np.ndarray
     frequency: np.ndarray
@@ -131,19 +132,19 @@ class Reliability:
 
 
 def reliability(confidence, correct, n_bins: int = FIGURE_BINS, strategy: str = "uniform") -> Reliability:
-    """How often predictions of a given confidence are right, with bands of 90 %.
+    """How often predictions with a given confidence are right, with 90 % bands.
 
     >>> reliability(np.array([0.9, 0.9, 0.3, 0.3]), np.array([True, True, True, False])).frequency
     array([0.5, 1. ])
     """
-    bins = binned(confidence, correct, np.ones(len(confidence)), n_bins, strategy)
+    bins = _binned(confidence, correct, np.ones(len(confidence)), n_bins, strategy)
     rows = bins.weight.astype(int)
     return Reliability(bins.confidence, bins.frequency, *jeffreys(bins.frequency * rows, rows), rows)
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Rows by the probability of their predicted class: those that are right and those that are wrong."""
+    """Counts of right and wrong predictions by the probability of the predicted class."""
 
     edges: np.ndarray
     right: np.ndarray
@@ -163,7 +164,7 @@ def confidence_histogram(confidence, correct, low: float = 0.0, n_bins: int = HI
 
 
 def thinned(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most so many points of a curve, evenly along it; both ends stay.
+    """At most ``most`` points of a curve, evenly spaced along it and including both ends.
 
     >>> thinned(np.arange(101.0), np.zeros(101), 3)[0]
     array([  0.,  50., 100.])

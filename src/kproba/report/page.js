@@ -3,7 +3,7 @@
   const get = (id) => document.getElementById(id);
   const data = JSON.parse(get("data").textContent);
 
-  // cumulative from the surest row down: rows[i] predictions have a probability of at least level[i] units
+  // cumulative from the most confident row down: kept[i] rows have a probability of at least level[i] units
   const level = [data.start], kept = [], wrong = [];
   data.down.forEach((step, i) => level.push(level[i] - step));
   data.rows.reduce((sum, rows, i) => (kept[i] = sum + rows), 0);
@@ -73,7 +73,7 @@
     for (const line of document.querySelectorAll("[data-class]")) {
       const own = line.dataset.class === choice.value;
       line.classList.toggle("chosen", own);
-      if (own) line.parentNode.append(line); // what is drawn last lies on top
+      if (own) line.parentNode.append(line); // draw it last, so that it is on top
     }
     get("class-numbers").textContent = data.classes[Number(choice.value)];
   }
@@ -87,7 +87,7 @@
     };
     const unknown = (key) => typeof key === "number" && Number.isNaN(key);
     const compare = (a, b) => {
-      if (unknown(a) || unknown(b)) return unknown(a) - unknown(b); // numbers that are not there stay at the end
+      if (unknown(a) || unknown(b)) return unknown(a) - unknown(b); // missing values stay at the end
       const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
       return rising ? order : -order;
     };

@@ -1,4 +1,4 @@
-"""The page: facts and figures in one HTML file, with its style and script inside and every request forbidden."""
+"""The HTML page: facts and figures with inline style and script; all network requests are forbidden."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from .measures import Interval
 
 HERE = Path(__file__).parent
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-#: Where the threshold and the two costs stand at first: 1 − 1/10 is what a calibrated model would be asked for.
+#: Initial threshold and costs; for a calibrated model, the best threshold at these costs is 1 − 1/10.
 THRESHOLD, COST_OF_ERROR, COST_OF_REJECTION = 0.9, 10, 1
-EXCESS = "log-loss above the model"
+EXCESS = "excess log-loss"
 NO_BREAK = "\u00a0"
-#: Pairs of classes that are named as confused most.
+#: Number of pairs of classes listed as most often confused.
 MOST_PAIRS = 5
 
 
 def page(facts: Facts) -> str:
-    """One HTML document.
+    """The report as an HTML document.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from kproba.report.facts import collect
     >>> X, y = load_iris(return_X_y=True)
     >>> text = page(collect(LogisticRegression(max_iter=500).fit(X[::2], y[::2]), X[1::2], y[1::2]))
-    >>> text.startswith("<!doctype html>"), "://" in text
-    (True, False)
+    >>> text.splitlines()[:2]
+    ['<!doctype html>', '<html lang="en">']
     """
     sections = [_fitted(facts), _comparison(facts), _calibration(facts), _decisions(facts), _by_class(facts)]
     main = "".join([_header(facts), *sections, _rows(facts)])
@@ -54,7 +54,7 @@ def _asset(name: str) -> str:
 
 
 def _data(facts: Facts) -> dict:
-    """What the script computes with: thresholds as steps down, rows and mistakes at each."""
+    """Data for the script: thresholds as decrements, with the rows and errors at each."""
     risk = facts.risk
     level = np.rint(risk.thresholds / risk.unit).astype(int)
     names = ("rows", "recall", "precision", "AUC", "average precision")
@@ -74,12 +74,12 @@ def _class_numbers(one: ClassFacts) -> tuple[str, ...]:
     return (count(one.rows), *shares, number(one.auc), number(one.average_precision))
 
 
-#: What the rows are called in the first line.
+#: Description of the rows in the header.
 _WHICH = {
     HELD_OUT: "held-out rows",
-    LEAVE_ONE_OUT: "training rows, each left out",
-    MIXED: "rows, those of the training table each left out",
-    TRAINING: "<strong>training rows: nothing here is about new rows</strong>",
+    LEAVE_ONE_OUT: "training rows (leave-one-out)",
+    MIXED: "rows (training rows by leave-one-out)",
+    TRAINING: "<strong>training rows: results do not apply to new rows</strong>",
 }
 
 
@@ -98,18 +98,18 @@ def _header(facts: Facts) -> str:
     return (
         f'<header><p class="kicker">kproba report</p><h1>{label(facts.title, 120)}</h1>'
         f'<p class="lead">{count(facts.n_rows)} {which} · {len(facts.classes)} classes{columns}{trained}</p>'
-        f'<div class="cards">{cards}</div><p class="small">Small numbers: intervals of 90 %, by bootstrap over these '
-        f'rows.</p><ul class="notes">{notes}</ul><nav aria-label="Sections">{links}</nav></header>'
+        f'<div class="cards">{cards}</div><p class="small">Small numbers are 90 % bootstrap intervals.'
+        f'</p><ul class="notes">{notes}</ul><nav aria-label="Sections">{links}</nav></header>'
     )
 
 
 _SECTIONS = (
-    ("fitted", "What was fitted"),
-    ("beside", "Beside simple models"),
+    ("fitted", "Fitted model"),
+    ("beside", "Comparison with baselines"),
     ("calibration", "Calibration"),
-    ("decide", "Keep or hand over"),
+    ("decide", "Rejecting uncertain rows"),
     ("classes", "Classes"),
-    ("rows", "Rows to look at"),
+    ("rows", "Rows to review"),
 )
 
 
@@ -136,13 +136,13 @@ def _figure(drawing: str, caption: str, title: str = "", css: str = "") -> str:
 
 
 def _scrolled(table: str, name: str, css: str = "scroll") -> str:
-    """What is too wide for a phone scrolls inside its own box, which the keyboard reaches."""
+    """A scrollable, keyboard-accessible box for tables that are too wide for a phone."""
     return f'<div class="{css}" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
 
 
 def _fitted(facts: Facts) -> str:
-    said = "".join(f"<div><dt>{escaped(name)}</dt><dd>{label(text, 200)}</dd></div>" for name, text in facts.fitted)
-    return _section("fitted", f'<dl class="facts">{said}</dl>', _search(facts), _path(facts))
+    pairs = "".join(f"<div><dt>{escaped(name)}</dt><dd>{label(text, 200)}</dd></div>" for name, text in facts.fitted)
+    return _section("fitted", f'<dl class="facts">{pairs}</dl>', _search(facts), _path(facts))
 
 
 def _search(facts: Facts) -> str:
@@ -155,13 +155,13 @@ def _search(facts: Facts) -> str:
     )
     is_map = any(panel.is_map for panel in facts.panels)
     caption = (
-        f"{count(n)} candidates were compared on training rows that were left out. "
+        f"{count(n)} candidates were compared by leave-one-out or on held-out training rows. "
         + ("Each cell is one candidate, coloured by its loss; " if is_map else "Each point is one candidate; ")
         + ("the ring marks the choice. " if is_map else "the dotted line marks the choice. ")
-        + "Widths count in scaled columns. A candidate that was tried on more rows later is shown with those."
+        + "Widths refer to scaled columns. If a candidate was evaluated again on more rows, the last loss is shown."
     )
     legend = figures.search_legend(facts.panels) if is_map else ""
-    return _figure(f'<div class="panels">{drawings}</div>{legend}', caption, "Why these parameters")
+    return _figure(f'<div class="panels">{drawings}</div>{legend}', caption, "Hyperparameter search")
 
 
 def _path(facts: Facts) -> str:
@@ -169,26 +169,27 @@ def _path(facts: Facts) -> str:
         return ""
     drawings = "".join(f"<div>{drawing}</div>" for drawing in figures.path_figures(facts.path))
     caption = (
-        "The path goes from the largest ridge λ, at the right, to smaller ones; tuning rows that took no part chose "
-        "λ, at the dotted line."
+        "The path goes from the largest ridge λ (right) to the smallest. The dotted line marks the λ chosen on "
+        "held-out tuning rows."
     )
-    return _figure(f'<div class="panels">{drawings}</div>', caption, "Why this many points")
+    return _figure(f'<div class="panels">{drawings}</div>', caption, "Number of import points")
 
 
 def _comparison(facts: Facts) -> str:
     names = ("model", *MEASURES.values(), EXCESS)
     head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
     rows = "".join(_score_row(place, score) for place, score in enumerate(facts.scores))
-    # the roles stay where a phone stacks the cells
+    # explicit roles survive the stacked layout on phones
     table = f'<table class="scores" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
     drawings = "".join(
         f"<div><h4>{title}</h4>{figures.score_figure(facts.scores, name, title)}</div>"
         for name, title in MEASURES.items()
     )
     caption = (
-        "Smaller is better everywhere. Bars are intervals of 90 % (1,000 resamples, the same for all models, so that "
-        "differences are sharper than the bars suggest: see the last column). Some calibration error is bad luck: “by "
-        "chance” is what a perfectly calibrated model would show on these rows. An arrow lies beyond the axis."
+        "Lower is better for all measures. Bars are 90 % intervals from 1,000 resamples. These are the same for all "
+        "models, so differences are more precise than the bars suggest: excess log-loss is the difference from the "
+        "evaluated model. “By chance” is the calibration error of a perfectly calibrated model on this many rows. "
+        "Arrows mark values beyond the axis."
     )
     return _section(
         "beside",
@@ -224,16 +225,16 @@ def _calibration(facts: Facts) -> str:
         '<div class="pair">',
         _figure(
             figures.reliability_figure(facts.reliability, lowest),
-            "Of the predictions with a given probability, how many are right? On the dotted line the probabilities can "
-            "be taken at their word; below it the model is too sure of itself, above it too modest. The band holds "
-            "90 % (Jeffreys); dots grow with the number of rows.",
-            "Do the probabilities hold?",
+            "How many of the predictions with a given probability are correct? On the dotted line, probabilities are "
+            "calibrated; below it the model is overconfident, above it underconfident. The band is a 90 % Jeffreys "
+            "interval; larger dots have more rows.",
+            "Reliability diagram",
         ),
         _figure(
             figures.histogram_figure(facts.histogram),
-            'How often each probability is said: <span class="ink right">right</span> and <span class="ink wrong">wrong'
-            "</span> predictions. Mistakes should lie at the left.",
-            "How sure is the model?",
+            'Number of <span class="ink right">right</span> and <span class="ink wrong">wrong</span> predictions by '
+            "probability. Errors should be on the left.",
+            "Confidence",
         ),
         "</div>",
     )
@@ -241,10 +242,10 @@ def _calibration(facts: Facts) -> str:
 
 def _decisions(facts: Facts) -> str:
     caption = (
-        "Rows are kept from the surest to the least sure; the others are handed to somebody else. The curve should "
-        "fall to the left: then the probabilities tell which predictions are safe. If they are calibrated, the "
-        "cheapest threshold is near 1 − cost of a rejection / cost of an error. A threshold that is picked by "
-        "looking at these rows does a little worse on others."
+        "The most confident predictions are kept; the other rows are rejected, for example for a person to decide. If "
+        "the curve falls to the left, the probabilities show which predictions are safe. If they are calibrated, the "
+        "cheapest threshold is close to 1 − cost of a rejection / cost of an error. A threshold chosen on these rows "
+        "does slightly worse on new rows."
     )
     return _section(
         "decide",
@@ -265,32 +266,32 @@ def _controls(facts: Facts) -> str:
         )
     )
     return (
-        '<div class="controls"><label for="threshold">Keep predictions whose probability is at least</label>'
+        '<div class="controls"><label for="threshold">Keep predictions with a probability of at least</label>'
         f'<div class="together"><input type="range" id="threshold" min="0" max="1" step="0.001" value="{THRESHOLD}" '
         f'aria-describedby="decision"><input type="number" id="exact" min="0" max="1.0001" step="{step}" '
-        f'value="{THRESHOLD}" aria-label="Threshold, exactly"></div><div class="together">{costs}</div>'
+        f'value="{THRESHOLD}" aria-label="Exact threshold"></div><div class="together">{costs}</div>'
         '<button type="button" id="cheapest">Go to the cheapest threshold</button></div>'
     )
 
 
 def _decision_numbers(facts: Facts) -> str:
-    """The numbers at the first threshold; the script takes over from there."""
+    """The numbers at the initial threshold; the script updates them."""
     n, (kept, wrong) = facts.risk.n, facts.risk.at(THRESHOLD)
     cost = wrong * COST_OF_ERROR + (n - kept) * COST_OF_REJECTION
     risk = f"{100 * wrong / kept:.2f} %" if kept else "–"
     numbers = (
         ("coverage", "coverage", f"{100 * kept / n:.1f} %"),
-        ("risk-kept", "error of the kept", risk),
-        ("mistakes", "mistakes kept", count(wrong)),
+        ("risk-kept", "error among rows kept", risk),
+        ("mistakes", "errors among rows kept", count(wrong)),
         ("rejected", "rejected rows", count(n - kept)),
-        ("cost", "cost a row", f"{cost / n:.4f}"),
-        ("cost-all", "cost of all rows", f"{cost:.2f}"),
+        ("cost", "cost per row", f"{cost / n:.4f}"),
+        ("cost-all", "total cost", f"{cost:.2f}"),
     )
     cells = "".join(f'<div><dt>{title}</dt><dd id="{name}">{text}</dd></div>' for name, title, text in numbers)
     return (
         f'<dl class="numbers">{cells}</dl><output id="decision" class="small" for="threshold exact cost-error '
-        'cost-rejection"></output><noscript><p class="small">The slider needs JavaScript; the numbers above are of the '
-        "threshold 0.9.</p></noscript>"
+        'cost-rejection"></output><noscript><p class="small">The slider needs JavaScript; the numbers above are for a '
+        "threshold of 0.9.</p></noscript>"
     )
 
 
@@ -305,12 +306,14 @@ def _by_class(facts: Facts) -> str:
     matrix = _scrolled(figures.confusion_table(facts), "Confusion matrix")
     return _section(
         "classes",
-        _figure(matrix, _confusion_caption(facts), "Which classes are mixed up?", "wide"),
+        _figure(matrix, _confusion_caption(facts), "Confusion matrix", "wide"),
         chooser,
         '<div class="pair">',
-        _figure(roc, "The chosen class against all others; thin lines are the other classes.", "ROC"),
+        _figure(roc, "The selected class against all others; thin lines are the other classes.", "ROC"),
         _figure(
-            recall, "The dashed line is the share of the chosen class: what guessing reaches.", "Precision and recall"
+            recall,
+            "The dashed line is the share of the selected class, which is the precision of guessing.",
+            "Precision–recall",
         ),
         "</div>",
         _class_table(facts),
@@ -319,15 +322,15 @@ def _by_class(facts: Facts) -> str:
 
 def _confusion_caption(facts: Facts) -> str:
     text = (
-        "Rows are true classes, columns predicted ones; colours go by the share of the row: blue right, orange wrong."
+        "Rows are true classes, columns predicted ones. Colours show shares of a row: blue is right, orange is wrong."
     )
     shown = figures.shown_classes(facts.confusion)
     if len(shown) < len(facts.classes):
-        text += f" Shown are the {len(shown)} of {len(facts.classes)} classes with the most mistakes."
+        text += f" Only the {len(shown)} of {len(facts.classes)} classes with the most errors are shown."
     off = facts.confusion - np.diag(np.diagonal(facts.confusion))
     pairs = [divmod(int(k), len(off)) for k in np.argsort(-off, axis=None, kind="stable")[:MOST_PAIRS]]
     named = [
-        f"{label(facts.classes[i], 24)} taken for {label(facts.classes[j], 24)} ({count(int(off[i, j]))})"
+        f"{label(facts.classes[i], 24)} predicted as {label(facts.classes[j], 24)} ({count(int(off[i, j]))})"
         for i, j in pairs
         if off[i, j]
     ]
@@ -341,7 +344,7 @@ def _class_table(facts: Facts) -> str:
         values = (one.rows, one.recall, one.precision, one.auc, one.average_precision)
         cells = "".join(_number_cell(value, text) for value, text in zip(values, _class_numbers(one)))
         body.append(f'<tr><th scope="row">{label(one.name)}</th>{cells}</tr>')
-    return f"<h3>Class by class</h3>{_sortable('class-table', 'Figures of every class', head, body)}"
+    return f"<h3>Class by class</h3>{_sortable('class-table', 'Metrics of each class', head, body)}"
 
 
 def _number_cell(value: float, text: str) -> str:
@@ -353,7 +356,7 @@ def _sortable(identity: str, caption: str, head, body) -> str:
         f'<th scope="col" aria-sort="none"><button type="button">{label(name, 24)}</button></th>' for name in head
     )
     table = (
-        f'<table id="{identity}" class="sortable"><caption class="unseen">{escaped(caption)}; press a heading to sort'
+        f'<table id="{identity}" class="sortable"><caption class="unseen">{escaped(caption)}; click a heading to sort'
         f"</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )
     return _scrolled(table, caption, "scroll tall")
@@ -361,19 +364,19 @@ def _sortable(identity: str, caption: str, head, body) -> str:
 
 def _rows(facts: Facts) -> str:
     head = ("row", "true", "predicted", "probability", "second", "its probability", *facts.columns)
-    doubtful = _sortable("doubtful", "Doubtful rows", head, [_row(row) for row in facts.doubtful])
-    told = "There are none."
+    doubtful = _sortable("doubtful", "Uncertain rows", head, [_row(row) for row in facts.doubtful])
+    about_errors = "There are none."
     if facts.mistakes:
-        which = f"The {len(facts.mistakes)} surest of {count(facts.n_mistakes)} mistakes"
-        told = f"{which}: wrong labels, odd rows, or what the model cannot see."
-    mistakes = _sortable("mistakes-table", "Confident mistakes", head, [_row(row) for row in facts.mistakes])
-    shown = " On the right are values of the rows themselves." if facts.columns else ""
+        which = f"The {len(facts.mistakes)} most confident of {count(facts.n_mistakes)} errors"
+        about_errors = f"{which}: they may have wrong labels or unusual values, or need information the model lacks."
+    mistakes = _sortable("mistakes-table", "Confident errors", head, [_row(row) for row in facts.mistakes])
+    shown = " The columns on the right are values of X." if facts.columns else ""
     return _section(
         "rows",
-        f'<p class="small">Rows count from 0. Press a heading to sort.{shown}</p>',
-        f'<h3>Doubtful rows</h3><p class="small">The {len(facts.doubtful)} rows whose prediction is least sure.</p>',
+        f'<p class="small">Row numbers start at 0. Click a heading to sort.{shown}</p>',
+        f'<h3>Uncertain rows</h3><p class="small">The {len(facts.doubtful)} least confident predictions.</p>',
         doubtful,
-        f'<h3>Confident mistakes</h3><p class="small">{told}</p>',
+        f'<h3>Confident errors</h3><p class="small">{about_errors}</p>',
         mistakes if facts.mistakes else "",
     )
 
@@ -400,7 +403,4 @@ def _footer(facts: Facts) -> str:
     from ..version import __version__
 
     made_by = f"kproba {__version__}, scikit-learn {version('scikit-learn')}, NumPy {np.__version__}"
-    return (
-        f'<footer class="small"><p>{made_by} · '
-        f"{date.today().isoformat()} · this file is complete: it loads nothing.</p></footer>\n"
-    )
+    return f'<footer class="small"><p>{made_by} · {date.today().isoformat()} · this file works offline.</p></footer>\n'

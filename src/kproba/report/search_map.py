@@ -1,4 +1,4 @@
-"""What a search tried, ready to be drawn: one panel a kernel, losses over width and ridge."""
+"""Results of the search, ready to plot: one panel per kernel, with losses by width and ridge."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class SearchPanel:
-    """The candidates of one kernel; a candidate that met more rows later counts by its last loss.
+    """The candidates of one kernel; a candidate that was evaluated again on more rows has its last loss.
 
-    ``width`` is NaN for kernels without one, ``ridge`` zero for models without one. ``chosen`` is (width, ridge) of the
-    model, in the panel that it comes from.
+    ``width`` is NaN for kernels without one, ``ridge`` is zero for models without one. ``chosen`` is (width, ridge) of
+    the model if it has this kernel.
     """
 
     title: str
@@ -24,12 +24,12 @@ class SearchPanel:
 
     @property
     def is_map(self) -> bool:
-        """Whether both width and ridge vary: otherwise the losses make a line."""
+        """Whether both width and ridge vary; otherwise the losses are plotted as a line."""
         return len(np.unique(self.width[~np.isnan(self.width)])) > 1 and len(np.unique(self.ridge)) > 1
 
 
 def search_panels(model) -> tuple[SearchPanel, ...]:
-    """Panels of a fitted model with ``search_results_``; none where fewer than two candidates were compared.
+    """Panels for ``search_results_`` of a fitted model; none if fewer than two candidates were compared.
 
     >>> from sklearn.datasets import load_iris
     >>> from kproba import LSPC
@@ -41,28 +41,28 @@ def search_panels(model) -> tuple[SearchPanel, ...]:
     found = getattr(model, "search_results_", None)
     if not found or len(found["loss"]) < 2:
         return ()
-    is_weighed = _is_weighed(model)
-    weighed = _weighed_entries(found["stage"], is_weighed)
+    is_weighted = _has_column_weights(model)
+    weighted = _weighted_entries(found["stage"], is_weighted)
     panels = []
-    for name, by_relevance in dict.fromkeys(zip(found["kernel"].tolist(), weighed.tolist())):
-        inside = (found["kernel"] == name) & (weighed == by_relevance) & np.isfinite(found["loss"])
-        is_winner = name == model.kernel_.name and by_relevance == is_weighed
+    for name, by_relevance in dict.fromkeys(zip(found["kernel"].tolist(), weighted.tolist())):
+        inside = (found["kernel"] == name) & (weighted == by_relevance) & np.isfinite(found["loss"])
+        is_winner = name == model.kernel_.name and by_relevance == is_weighted
         if inside.any():
-            title = f"{name}, columns weighed" if by_relevance else name
+            title = f"{name}, columns weighted" if by_relevance else name
             panels.append(_panel(title, found, inside, _choice(model) if is_winner else None))
     return tuple(panels)
 
 
-def _is_weighed(model) -> bool:
+def _has_column_weights(model) -> bool:
     relevance = getattr(getattr(model, "scaling_", None), "relevance", None)
     return relevance is not None and bool(np.ptp(relevance) > 0)
 
 
-def _weighed_entries(stage: np.ndarray, is_weighed: bool) -> np.ndarray:
-    """Widths count in columns that are weighed from the stage of relevance on, if the weights were kept."""
+def _weighted_entries(stage: np.ndarray, is_weighted: bool) -> np.ndarray:
+    """Entries with weighted columns: those of the relevance stage, and all later ones if the weights were kept."""
     trial = stage == "relevance"
     after = np.arange(len(stage)) > (np.flatnonzero(trial).max() if trial.any() else len(stage))
-    return trial | (after & is_weighed)
+    return trial | (after & is_weighted)
 
 
 def _choice(model) -> tuple[float, float]:

@@ -1,1 +1,1 @@
-"""The search for kernel, width, ridge and column relevance."""
+"""The search for kernel, width, ridge and column weights."""

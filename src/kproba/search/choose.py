@@ -1,4 +1,4 @@
-"""From the user's parameters to a kernel, a width and a ridge."""
+"""Choose a kernel, a width and a ridge from the user's parameters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .candidates import Candidate
 from .staged import Search, most_informative_tags
 from .widths import TimesMedian, width_candidates
 
-#: A grid of widths that the user gives is searched on at most this many distinct rows.
+#: A user's grid of widths is searched on at most this many distinct rows.
 GRID_ROWS = 2000
-#: Rows whose k(x, x) tell the size of a kernel without a width.
+#: Rows whose k(x, x) give the scale of a kernel without a width.
 UNIT_ROWS = 100
 
-#: A search where everything is open: ``staged(rows, kernels)`` gives the winner and its scaling.
+#: The fully automatic search: ``staged(rows, kernels)`` returns the winner and its scaling.
 Staged = Callable[[Rows, list[Kernel]], tuple[Candidate, Scaling | None]]
 
 
@@ -35,9 +35,9 @@ def choose(
     folds: int | None = None,
     grid_rows: int = GRID_ROWS,
 ) -> tuple[Candidate | Kernel, Scaling | None]:
-    """The best kernel, width and ridge, perhaps on some of the scaled rows, and the scaling that goes with them.
+    """The best kernel, width and ridge, possibly from a sample of the scaled rows, and the matching scaling.
 
-    A kernel alone where there is nothing to choose. With ``folds``, candidates are compared by cross-validation.
+    Returns just the kernel if there is nothing to choose. With ``folds``, candidates are compared by cross-validation.
     """
     is_open = isinstance(width, str) and width == "auto"
     widths = TimesMedian() if is_open else TimesMedian((1.0,)) if isinstance(width, str) else width
@@ -54,7 +54,7 @@ def choose(
 def ridge_candidates(
     ridge: Any, grid: Sequence[float], kernel: Kernel, rows: Rows, seed: int, unit: Callable[[float], float]
 ) -> list[float]:
-    """The user's ridges, or those of a grid in units of the kernel, which is one where k(x, x) = 1."""
+    """The user's ridges, or a grid multiplied by the scale of the kernel, which is 1 if k(x, x) = 1."""
     if not isinstance(ridge, str):
         return [float(each) for each in np.atleast_1d(ridge)]
     if kernel.has_width:

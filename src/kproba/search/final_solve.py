@@ -1,4 +1,4 @@
-"""From the winner of a search to the solution on all rows."""
+"""Solve on all rows with the kernel, width and ridge that the search has found."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .staged import Search
 
 
 def shrink_by_root_of_rows(ridge: float, few: float, many: float) -> float:
-    """Where to start on rows of weight ``many`` from the ridge that was best for ``few``: least squares."""
+    """For least squares: the initial ridge for rows of weight ``many``, given the best ridge for ``few``."""
     return ridge * np.sqrt(few / many)
 
 
 def keep_total_penalty(ridge: float, few: float, many: float) -> float:
-    """The same for a likelihood: the penalty of the sum, nλ, is a prior for the scores and stays what it is."""
+    """The same for a likelihood: the total penalty nλ acts as a prior on the scores, so it stays constant."""
     return ridge * few / many
 
 
 @dataclass(frozen=True)
 class FinalSolve:
-    """What a solution on all rows needs beside the winner of the search.
+    """Solves the winner of a search on all rows.
 
-    ``rows`` are those in memory, scaled as the winner wants them; ``pose(kernel, ridge)`` is the problem of all rows,
-    which may be more (``is_sample``). ``for_more_rows(ridge, few, many)`` takes a ridge from few rows to many.
-    ``needs_scores`` asks for leave-one-out scores even where no ridge has to be chosen, and ``by_folds`` keeps the
-    ridge that cross-validation has chosen.
+    ``rows`` are the rows in memory, with the winner's scaling. ``pose(kernel, ridge)`` builds the problem of all rows,
+    of which ``rows`` may be a sample (``is_sample``). ``for_more_rows(ridge, few, many)`` converts a ridge from few
+    rows to many. ``needs_scores`` requests leave-one-out scores even if no ridge has to be chosen; ``by_folds`` keeps
+    the ridge chosen by cross-validation.
     """
 
     search: Search
@@ -44,7 +44,7 @@ class FinalSolve:
     by_folds: bool = False
 
     def solve(self, best: Candidate | Kernel) -> Candidate:
-        """The chosen kernel and width on all rows, with its ridge."""
+        """The solution on all rows for the chosen kernel and width, with its ridge."""
         if isinstance(best, Kernel):
             ridge = self.search.ridges[0]
             return self.solve_at(self.pose(best, ridge), ridge)
@@ -58,13 +58,13 @@ class FinalSolve:
         return self._with_best_ridge(best, problem)
 
     def solve_at(self, problem: Problem, ridge: float) -> Candidate:
-        """One ridge and no comparison; leave-one-out only if somebody needs it, or where a search makes it cheap."""
+        """Solve at a single ridge. Leave-one-out scores are computed if needed, or if they are cheap after a search."""
         is_cheap = len(self.search.record.entries) > 0 and problem.has_cheap_loo
         (solution,) = problem.path([ridge], loo=self.needs_scores or is_cheap)
         return Candidate(np.nan, problem.basis.kernel, solution, problem)
 
     def _was_compared_on_all_rows(self, best: Candidate) -> bool:
-        """Whether the winner was compared on all rows and tags already."""
+        """Whether the search already compared the winner on all rows and tags."""
         seen = best.problem.rows
         is_whole = len(seen) == len(self.rows) and seen.n_classes == self.rows.n_classes
         return not self.is_sample and is_whole and best.solution.held_out is not None
@@ -83,5 +83,5 @@ class FinalSolve:
         return self.solve_at(problem, climbed.solution.ridge)
 
     def _climb(self, problem: Problem, ridge: float, few: float) -> Candidate:
-        """The best ridge of a problem, from the one that was best for ``few`` rows."""
+        """The best ridge of a problem, searched from the one that was best for ``few`` rows."""
         return self.search.climb(problem, self.for_more_rows(ridge, few, problem.total_weight))

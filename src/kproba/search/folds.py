@@ -1,4 +1,4 @@
-"""Cross-validation of problems."""
+"""Cross-validation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..problems.base import Problem, Solution
 
 @dataclass(frozen=True)
 class RefitWithoutFold:
-    """Holds rows out by posing the problem of the other rows from scratch."""
+    """Holds rows out by building the problem of the other rows from scratch."""
 
     pose: Callable[[Rows, Kernel], Problem]
     rows: Rows
     kernel: Kernel
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
-        """Solutions without some rows, with the scores of these."""
+        """Solutions without the rows ``inside``, and the scores of these rows."""
         problem = self.pose(self.rows.without(inside), self.kernel)
         for solution in problem.path(ridges, loo=False):
             scores = problem.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
@@ -29,7 +29,8 @@ class RefitWithoutFold:
 
 
 def cross_validate(problem: Problem | RefitWithoutFold, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
-    """Held-out scores (n, k) of every ridge, each fold by the solution without it; ``fold`` numbers every row's."""
+    """Held-out scores (n, k) for every ridge, each fold scored by the solution without it; ``fold`` (n,) assigns
+    rows."""
     held_out: list[np.ndarray] = []
     for number in np.unique(fold):
         inside = np.flatnonzero(fold == number)

@@ -1,8 +1,8 @@
-"""The losses that compare candidates.
+"""The losses used to compare candidates.
 
-Candidates are compared by how well scores of rows that did not take part (exact leave-one-out, or folds)
-would predict once they are calibrated. The comparison must be cheap and add up over rows, so it takes the
-best of a few fixed calibrations; the winner's link is fitted afterwards.
+Candidates are compared by how well held-out scores (exact leave-one-out, or folds) predict after calibration. The
+comparison must be cheap and additive over rows, so it uses the best of a few fixed calibrations; the winner's link is
+fitted afterwards.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from scipy.special import logsumexp
 from ..data.rows import Rows
 from ..links import CALIBRATED, complete_by_prior, complete_tags, fit_link, log_softplus, positive_prior
 
-#: The losses of more labels of tags than this are computed in float32: their mean is as good, in half the time.
+#: With more tag scores than this, losses are computed in float32: the mean is accurate enough, in half the time.
 LOW_PRECISION = 100_000
 
 
 class CalibratedLogLoss:
     """Mean log-loss of held-out scores after the best of a few fixed calibrations.
 
-    Each calibration is (κ, slopes, power of the prior) of :class:`~kproba.links.CalibratedSoftmax`, from nearly
+    Each calibration is (κ, slopes, power of the prior) of :class:`~kproba.links.CalibratedSoftmax`, ranging from nearly
     linear, p ∝ exp(βq), to nearly logarithmic, p ∝ q₊^a.
     """
 
@@ -60,7 +60,7 @@ class CalibratedLogLoss:
 
 
 def _log_loss(against: np.ndarray) -> np.ndarray:
-    """log(1 + eᶻ) in place, for log-odds z of what did not happen: half the time of NumPy's own logaddexp."""
+    """log(1 + eᶻ) in place, with z the log-odds of the wrong outcome; takes half the time of NumPy's logaddexp."""
     small = np.exp(-np.abs(against))
     small += 1.0
     np.maximum(against, 0.0, out=against)
@@ -69,10 +69,10 @@ def _log_loss(against: np.ndarray) -> np.ndarray:
 
 
 class LogLoss:
-    """Mean log-loss of scores that are logarithms of probabilities, or log-odds of tags.
+    """Mean log-loss of scores that are log-probabilities, or log-odds of tags.
 
-    No row counts for more than if it had the probability of half a row among all: without the last row of a class, the
-    likelihood has no bound, and one such row would choose the ridge.
+    The loss of a row is capped at that of a probability of half a row among all. Without the last row of a class, the
+    likelihood is unbounded, and that one row would determine the ridge.
     """
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
@@ -86,14 +86,14 @@ class LogLoss:
 
 @dataclass(frozen=True)
 class SquaredLoss:
-    """Mean squared distance between the link's output and the targets: the Brier score of a rounding link."""
+    """Mean squared distance between the link's output and the targets, e.g. the Brier score of a clipping link."""
 
     output: Callable[[np.ndarray], np.ndarray]
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
         targets = rows.targets()[:, : rows.n_classes]
-        # scores estimate probabilities; less than this is what rounding left of zero, and rounding links would
-        # normalise it into a decision
+        # scores estimate probabilities; smaller values are rounding errors of zero, which clipping links would
+        # normalise into a decision
         scores = np.where(np.abs(scores) < 1e-12, 0.0, scores)
         distance = np.square(self.output(scores) - targets)
         if rows.is_multilabel:
@@ -102,7 +102,7 @@ class SquaredLoss:
 
 
 def loss_for_link(link: str, rows: Rows) -> Callable[[np.ndarray, Rows], float]:
-    """What compares held-out scores: log-loss for the calibrated link, squared error of the probabilities otherwise."""
+    """The loss for held-out scores: log-loss for calibrated links, otherwise the squared error of the probabilities."""
     if link in CALIBRATED:
         return CalibratedLogLoss()
     if link == "none":

@@ -1,4 +1,4 @@
-"""How rows and a kernel become a problem: which centres, which basis."""
+"""Build the problem for given rows and kernel: choose the centres and the basis."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..data.rows import Rows
 from ..kernels import Kernel
 from ..problems.base import Problem
 
-#: With at most this many distinct rows, centers="auto" takes them all; then it grows by the twelfth root, up to
-#: the last number (measured in benchmarks/centers.py).
+#: With at most ALL_ROWS distinct rows, centers="auto" takes them all. Beyond, the number of centres grows with the
+#: power GROWTH of the rows, up to MOST_CENTERS (measured in benchmarks/centers.py).
 ALL_ROWS, MOST_CENTERS, GROWTH = 2000, 4000, 1 / 12
-#: A sample of the rows has at least so many centres.
+#: Minimum number of centres for a sample of the rows.
 FEWEST_CENTERS = 200
-#: Centres to the row, roughly, where only some rows are centres but their number is not known beforehand.
+#: Rough number of centres per row if only some rows are centres, but their number is not known beforehand.
 SOME = 0.2
 
 
 def auto_centers(n: int) -> int:
-    """Centres of ``centers="auto"`` for n rows.
+    """Number of centres that ``centers="auto"`` uses for n rows.
 
     >>> [auto_centers(n) for n in (500, 2_000, 16_000, 10**6)]
     [500, 2000, 2378, 3357]
@@ -33,13 +33,13 @@ def auto_centers(n: int) -> int:
 
 @dataclass(frozen=True)
 class CenterChoice:
-    """What the parameter ``centers`` says; ``points`` are those that the user gave, as the basis takes them."""
+    """The parameter ``centers``; ``points`` are user-given centres in the form that the basis needs."""
 
     centers: Any
     points: Any = None
 
     def density(self, n: int) -> float:
-        """Centres to the distinct row, of which there are n."""
+        """Number of centres per distinct row, given n distinct rows."""
         if isinstance(self.centers, Integral):
             return min(1.0, int(self.centers) / n)
         if isinstance(self.centers, str):
@@ -47,7 +47,7 @@ class CenterChoice:
         return SOME
 
     def choose(self, rows: Rows, kernel: Kernel, density: float, seed: int) -> Centers:
-        """Centres of all rows, or of a sample of them: as many to the row there as in the whole problem."""
+        """The centres for all rows, or for a sample of them with as many centres per row as in the whole problem."""
         if self.points is not None:
             return Centers(self.points)
         if isinstance(self.centers, tuple):
@@ -62,15 +62,15 @@ class CenterChoice:
 
 
 def is_given(centers) -> bool:
-    """Whether ``centers`` is a list of points rather than a way to choose them."""
+    """Whether ``centers`` is a set of points rather than a way to choose them."""
     return not isinstance(centers, str | Integral | tuple)
 
 
 @dataclass(frozen=True)
 class Pose:
-    """``pose(rows, kernel)`` is the problem ``make(rows, basis, seed)`` of these rows.
+    """``pose(rows, kernel)`` builds the problem ``make(rows, basis, seed)`` of these rows.
 
-    ``is_definite`` asks for a kernel matrix of the centres that is positive semi-definite, because it penalises.
+    ``is_definite`` requires a positive semi-definite kernel matrix of the centres, because it is used as the penalty.
     """
 
     make: Callable[[Rows, Basis, int], Problem]

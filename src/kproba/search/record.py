@@ -1,4 +1,4 @@
-"""The record of every candidate that a search has tried."""
+"""A record of all candidates that a search has tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kernels import Kernel
 
 @dataclass
 class SearchRecord:
-    """Every candidate that was tried, as columns of equal length."""
+    """All candidates that were tried, available as columns of equal length."""
 
     entries: list[tuple] = field(default_factory=list)
     names = ("stage", "kernel", "width", "ridge", "rows", "loss")
@@ -22,7 +22,7 @@ class SearchRecord:
         self.entries += [(stage, kernel.name, width, ridge, n_rows, loss) for ridge, loss in zip(ridges, losses)]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """A dict of arrays, in an order that does not depend on which thread came first."""
+        """A dict of arrays, in an order that does not depend on the timing of threads."""
         order = {stage: i for i, stage in enumerate(dict.fromkeys(entry[0] for entry in self.entries))}
         entries = sorted(self.entries, key=lambda entry: (order[entry[0]], *entry[1:]))
         columns = zip(*entries) if entries else ([] for _ in self.names)

@@ -1,7 +1,7 @@
-"""The search for kernel, width, ridge and column relevance.
+"""The search for kernel, width, ridge and column weights.
 
-With leave-one-out, every candidate (kernel, width) yields the losses of all its ridges at once. Where nothing
-is given, candidates are screened on few rows, the best are compared on more, and the winner alone meets them all.
+With leave-one-out, every candidate (kernel, width) yields the losses of all its ridges at once. In the automatic
+search, candidates are screened on few rows, the best are compared on more, and only the winner is solved on all.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ from .folds import RefitWithoutFold, cross_validate
 from .record import SearchRecord
 from .widths import median_width
 
-#: Centres with which candidates are screened, and with which the best of them are compared. The rows are as many
-#: for each centre as in the whole problem: a kernel that is best with all rows as centres may be poor with few.
+#: Number of centres for screening candidates, and for comparing the best of them. The number of rows per centre is that
+#: of the whole problem: a kernel that is best with all rows as centres may be poor with few.
 SCREEN_CENTERS, REFINE_CENTERS = 400, 800
-#: No more rows than this are screened; then the centres to the row may be more than in the whole problem.
+#: Maximum number of rows for screening; there may then be more centres per row than in the whole problem.
 SCREEN_ROWS = 4000
-#: With fewer centres than rows every ridge costs a factor of its own: then screening takes fewer centres, refining no
-#: more than screening, and only five ridges around the one that was best are looked at.
+#: With fewer centres than rows, every ridge costs a factorisation. Then screening uses fewer centres, refining no more
+#: than screening, and only five ridges around the best one are tried.
 FEWER_CENTERS = 300
 NEAR = tuple(10.0**e for e in (-1.0, -0.5, 0.0, 0.5, 1.0))
-#: Problems of at most this many numbers in Φ are compared side by side, larger ones one at a time on all cores.
+#: Problems with at most this many entries in Φ are solved in parallel, larger ones one at a time on all cores.
 SMALL = 1_500_000
-#: Candidates that survive the screening.
+#: Number of candidates kept after screening.
 SURVIVORS = 3
-#: The widths around the winner that are tried once more.
+#: Multiples of the winner's width that are tried next.
 NEIGHBOURS = (0.7, 1.4)
-#: Losses that differ by less than this share are level.
+#: Losses that differ by less than this share count as equal.
 LEVEL = 0.01
-#: Kernels and widths are compared by no more tags than these, the ones that occur most evenly.
+#: Kernels and widths are compared on at most this many tags, those with frequencies nearest to one half.
 SEARCH_TAGS = 128
-#: Steps of column relevance, each kept only if it lowers the leave-one-out loss noticeably.
+#: Steps of column weighting, each kept only if it decreases the leave-one-out loss noticeably.
 RELEVANCE_STEPS = 2
-#: What a step must gain, as the held-out loss summed over all rows: less is what a search finds in noise.
+#: Minimum gain of a step in held-out loss, summed over all rows; a search finds less than that in pure noise.
 RELEVANCE_GAIN = 2.0
-#: Rows at which the derivatives for the relevance are taken.
+#: Number of rows at which derivatives for the column weights are computed.
 GRADIENT_ROWS = 300
-#: The exact leave-one-out scores of this many rows choose the ridge when there are more.
+#: Number of rows whose exact leave-one-out scores choose the ridge.
 RIDGE_ROWS = 2048
-#: One part in so many judges the ridge where leave-one-out costs too much.
+#: If leave-one-out is too expensive, one in this many rows is held out to choose the ridge.
 HELD_OUT_PART = 5
-#: Half a decade: the first step of the ridge; a loss that falls by less than the second number is level.
+#: First step of the ridge (half a decade), and the relative decrease in loss that counts as an improvement.
 RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
 
 
 @dataclass
 class Search:
-    """What a search needs to know: how to pose a problem, how to judge it, and where to write it down.
+    """The settings of a search: how to build a problem, how to judge it, and where to record the results.
 
-    ``pose(rows, kernel)`` makes the problem; ``judge(scores, rows)`` is the loss of held-out
-    scores; ``ridges`` are the candidates, which may be thinned out and left only if they are not the user's own
-    (``any_ridge``). ``density`` is the number of centres to the row; with ``centers_grow`` the whole problem has as
-    many to the row as a sample of it, otherwise as many in all. Where ``every_ridge_costs`` a fit, fewer are tried, and
-    a path of them ends when so many in turn as ``patience`` says were worse than the best.
+    ``pose(rows, kernel)`` builds the problem and ``judge(scores, rows)`` is the loss of held-out scores. ``ridges`` are
+    the candidates; ``any_ridge`` says that they are not the user's own, so some may be skipped and others tried.
+    ``density`` is the number of centres per row. With ``centers_grow`` the whole problem has as many centres per row as
+    a sample, otherwise as many in total. If ``every_ridge_costs`` a fit, fewer ridges are tried, and a path ends after
+    ``patience`` ridges in a row that are worse than the best.
     """
 
     pose: Callable[[Rows, Kernel], Problem]
@@ -84,11 +84,11 @@ class Search:
 
     @property
     def _is_costly(self) -> bool:
-        """Whether every ridge costs a factor or a fit, and may be left out."""
+        """Whether every ridge costs a factorisation or a fit, and some may be skipped."""
         return (self.density < 1.0 or self.every_ridge_costs) and self.any_ridge
 
     def evaluate(self, rows: Rows, kernel: Kernel, stage: str, ridges: Sequence[float] | None = None) -> Candidate:
-        """The best ridge of one kernel and width on these rows, by exact leave-one-out."""
+        """The best ridge for one kernel and width on these rows, by exact leave-one-out."""
         problem, ridges = self.pose(rows, kernel), self.ridges if ridges is None else ridges
         losses: list[float] = []
         best: Candidate | None = None
@@ -100,21 +100,21 @@ class Search:
                 break
         self.record.add(stage, kernel, ridges[: len(losses)], losses, len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
-        assert best is not None  # there is at least one ridge
+        assert best is not None  # ridges is never empty
         return best.with_computed_coef()
 
     def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
-        """All kernels and widths on the same rows, best first."""
+        """Evaluate all kernels and widths on the same rows; best first."""
         found = map_independent(lambda k: self.evaluate(rows, k, stage, ridges), kernels, self._workers(rows))
         return sorted(found, key=lambda c: c.rank)
 
     def by_folds(self, rows: Rows, kernels: Sequence[Kernel], k: int) -> Candidate:
-        """The best kernel, width and ridge by k-fold cross-validation; the winner is not solved yet."""
+        """The best kernel, width and ridge by k-fold cross-validation; the winner is not yet solved."""
         fold = stratified_folds(rows, k, self.seed)
 
         def evaluate(kernel):
             problem = self.pose(rows, kernel)
-            # centres that belong to classes tell the labels of their rows, so they are chosen anew without the fold
+            # centres that belong to classes reveal the labels of their rows, so they are chosen again without the fold
             parts = problem if problem.basis.owner is None else RefitWithoutFold(self.pose, rows, kernel)
             losses = [self.judge(held_out, rows) for held_out in cross_validate(parts, fold, self.ridges)]
             self.record.add("folds", kernel, self.ridges, losses, len(rows))
@@ -128,11 +128,11 @@ class Search:
         return min(map_independent(evaluate, kernels, self._workers(rows)), key=lambda c: c.rank)
 
     def _workers(self, rows: Rows) -> int:
-        """Candidates side by side while they are small; one at a time, on all cores, when they are not."""
+        """Small candidates run in parallel, large ones one at a time on all cores."""
         return self.workers if self.density * rows.n_distinct**2 <= SMALL else 1
 
     def staged(self, rows: Rows, kernels: Sequence[Kernel], scaling: Scaling | None, relevance: bool):
-        """Screen, compare, refine; then weigh the columns. Returns the winner and its scaling."""
+        """Screen, compare and refine candidates, then weight the columns. Returns the winner and its scaling."""
         size = SCREEN_CENTERS if self.density == 1.0 else FEWER_CENTERS
         few = subsample(rows, min(SCREEN_ROWS, round(size / self.density)), self.seed)
         found = self.grid(few, kernels, "screen", self.ridges[::3] if self._is_costly else None)
@@ -147,14 +147,14 @@ class Search:
         return best, scaling
 
     def around(self, rows: Rows, best: Candidate, factors, stage: str) -> list[Candidate]:
-        """A candidate's width multiplied by some factors."""
+        """Try a candidate's width multiplied by some factors."""
         ridges = [best.solution.ridge * near for near in NEAR] if self._is_costly else None
         return self.grid(rows, [best.kernel.with_width(best.kernel.width * f) for f in factors], stage, ridges)
 
     def _pick(self, candidates: list[Candidate]) -> Candidate:
-        """The best; with fewer centres than rows, the narrowest of those that are level with it.
+        """The best candidate; with fewer centres than rows, the narrowest among those about as good.
 
-        The whole problem has several times the centres of the sample, and resolves more.
+        The whole problem has several times as many centres as the sample, so it resolves more detail.
         """
         best = min(candidates, key=lambda c: c.rank)
         if self.density == 1.0 or not self.centers_grow:
@@ -163,7 +163,7 @@ class Search:
         return min(level, key=lambda c: c.kernel.width)
 
     def weigh_columns(self, rows: Rows, best: Candidate, scaling: Any) -> tuple[Candidate, Scaling]:
-        """Weigh columns by how much the model changes along them, as long as leave-one-out agrees."""
+        """Weight columns by the model's sensitivity to them, as long as the leave-one-out loss improves."""
         for _ in range(RELEVANCE_STEPS):
             at = rows.X[sample_rows(rows, GRADIENT_ROWS, self.seed)]
             kernel: Any = best.kernel
@@ -178,7 +178,7 @@ class Search:
         return best, scaling
 
     def climb(self, problem: Problem, start: float, max_steps: int = 4) -> Candidate:
-        """The ridge on all rows: from ``start`` in growing steps for as long as the loss falls noticeably."""
+        """The best ridge on all rows, searched from ``start`` in growing steps while the loss decreases noticeably."""
         at = self._at_ridge(problem)
         first = best = at(start)
         for direction in (-1, 1):
@@ -193,14 +193,14 @@ class Search:
         return best
 
     def best_ridge(self, problem: Problem) -> Candidate:
-        """The best of the ridges that there are."""
+        """The best of ``self.ridges``."""
         return min(map(self._at_ridge(problem), self.ridges), key=lambda c: c.rank)
 
     def _at_ridge(self, problem: Problem) -> Callable[[float], Candidate]:
-        """How a ridge does on all rows of a problem.
+        """A function that evaluates a ridge on a problem.
 
-        Every ridge is a fit on all rows; with many rows, it is judged by the leave-one-out scores of some. Where
-        these cost too much, a part of the rows is held out.
+        Every ridge is a fit on all rows. With many rows it is judged by the leave-one-out scores of some of them, or,
+        if these are too expensive, by holding out a part of the rows.
         """
         judged = None if problem.has_all_loo else judged_rows(problem.rows, self.seed)
         apart = np.flatnonzero(stratified_folds(problem.rows, HELD_OUT_PART, self.seed) == 0)
@@ -219,19 +219,19 @@ class Search:
 
 
 def supports_relevance(kernel: Kernel, rows: Rows) -> bool:
-    """Whether a model has derivatives by the columns of its rows."""
+    """Whether a model has derivatives with respect to the columns, as column weights need."""
     return isinstance(kernel, Radial) and not rows.is_sparse
 
 
 def most_informative_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:
-    """The rows with the tags whose share is nearest to one half; rare ones have little say in the mean loss."""
+    """The rows with only the tags whose frequency is nearest to one half; rare tags hardly affect the mean loss."""
     if not rows.is_multilabel or rows.n_classes <= most:
         return rows
     return rows.with_tags(np.sort(np.argsort(np.abs(rows.prior - 0.5), kind="stable")[:most]))
 
 
 def judged_rows(rows: Rows, seed: int) -> np.ndarray | None:
-    """Which rows judge the ridge; None for all of them. Of very many tags, each row brings as many labels."""
+    """The rows that judge the ridge, None for all; fewer rows are enough if each has very many tags."""
     most = RIDGE_ROWS // 2 if rows.is_multilabel and rows.n_classes > SEARCH_TAGS else RIDGE_ROWS
     if rows.n_distinct <= 2 * most:
         return None

@@ -1,4 +1,4 @@
-"""Candidate widths: the median heuristic and multiples of it."""
+"""Candidate widths: multiples of the median heuristic."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..kernels import Kernel
 #: 2010 Sec. 3: multiples of the median distance, and ridges.
 WIDTHS_2010 = (1 / 10, 1 / 5, 1 / 2, 2 / 3, 1.0, 3 / 2, 2.0, 5.0, 10.0)
 RIDGES_2010 = tuple(10.0**e for e in (-2, -1.5, -1, -0.5, 0))
-#: The default grids: wide for the RKHS penalty, whose ridges reach further down.
+#: The default grids; the RKHS penalty needs smaller ridges than 2010.
 WIDTHS = (0.3, 0.6, 1.2, 2.5, 5.0)
 RIDGES = tuple(10.0**e for e in np.arange(-7.0, 0.5, 0.5))
-#: The median distance is taken over pairs of at most this many distinct rows.
+#: The median distance is computed from pairs of at most this many distinct rows.
 MEDIAN_ROWS = 500
 
 
@@ -49,7 +49,7 @@ def median_width(kernel: Kernel, rows: Rows, seed: int) -> float:
 
 
 def width_candidates(kernels: Sequence[Kernel], width, rows: Rows, seed: int) -> list[Kernel]:
-    """Every kernel with every width that is to be tried; a width that a Kernel object brings stays."""
+    """Every kernel with every width to try; a width that is set on a Kernel object is kept."""
     candidates = []
     for kernel in kernels:
         if not kernel.has_width or kernel.width is not None:

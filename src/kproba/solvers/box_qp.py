@@ -22,7 +22,7 @@ MAX_STEPS = 60
 #: Tolerances for the mean product of a distance to the box and its multiplier, and for the gradient of the Lagrangian,
 #: relative to the initial gradient.
 GAP_TOL, GRADIENT_TOL = 1e-13, 1e-10
-#: If the smallest Cholesky pivot of H is below this share of the largest, rounding affects it and the box decides.
+#: If the diagonal of H's Cholesky factor spans more than this ratio, rounding affects it and the box decides.
 RESOLVED = 1e-6
 #: A step covers at most this share of the way to the box.
 STEP_FRACTION = 0.995

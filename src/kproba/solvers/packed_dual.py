@@ -122,12 +122,12 @@ class Square:
         return own
 
     def resolves(self, ridge: float) -> bool:
-        """Whether rounding errors of M are small beside the ridge."""
+        """Whether rounding errors of M are small compared to the ridge."""
         return bool(np.finfo(self.dtype).eps * self._largest <= SINGLE_SHARE * ridge)
 
     @cached_property
     def _largest(self) -> float:
-        """The largest eigenvalue of M, by powers."""
+        """The largest eigenvalue of M, by power iteration."""
         along = np.ones((len(self.packed), 1))
         for _ in range(POWER_STEPS):
             along = self.times(along / np.linalg.norm(along))

@@ -67,13 +67,13 @@ class SurfaceLoss:
         """The certificate of A, from its gradient alone, however A was found."""
         slope = self.gradient(A)
         # F is concave: F(B) ≤ F(A) + ⟨slope, B − A⟩, and sorting finds the B that maximises the right-hand side
-        best = np.sum(np.sort(slope, axis=1)[:, ::-1] * _filled_from_the_left(self.total, self.shape[1]))
+        best = np.sum(np.sort(slope, axis=1)[:, ::-1] * _greedy_rows(self.total, self.shape[1]))
         gap = max(float(best - np.sum(slope * A)), 0.0)
         residual = float(np.abs(self.nearest(A + slope) - A).max())
         return Certificate(float(self.value(A)), gap, residual, int(np.count_nonzero(np.abs(A) > 1.0 - 1e-6)))
 
 
-def _filled_from_the_left(total: np.ndarray, q: int) -> np.ndarray:
+def _greedy_rows(total: np.ndarray, q: int) -> np.ndarray:
     """Rows (m, q) with values in [−1, 1] and the given sums, filled greedily from the left."""
     return np.clip(total[:, None] + q - 2.0 * np.arange(q), 0.0, 2.0) - 1.0
 

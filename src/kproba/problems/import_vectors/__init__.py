@@ -1,8 +1,8 @@
-"""Kernel logistic regression on a few rows that are chosen greedily: the algorithm of the 2001 paper, and nothing else.
+"""Kernel logistic regression on a few greedily chosen rows: the algorithm of the 2001 paper.
 
-``model.py`` fits the coefficients for given import points, ``search.py`` finds the next point, ``path.py`` repeats
+``model.py`` fits the coefficients for given import points, ``search.py`` finds the next point, and ``path.py`` repeats
 both until the stopping rule holds, from large ridges to small ones. ``held_out.py`` scores each row by the model
-without it. ``streamed.py`` finds points by passes over rows that memory does not hold.
+without it. ``streamed.py`` finds points by passes over rows that do not fit into memory.
 """
 
 from .held_out import leave_one_out

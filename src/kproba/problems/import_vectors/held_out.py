@@ -1,7 +1,7 @@
-"""Leave-one-out of an import vector machine: what the model says of each row without that row.
+"""Leave-one-out scores of an import vector machine.
 
-The import points stay, but for a row that is one itself: it leaves with its point, which nobody would have chosen
-without it. Which points others would have become in its place, only a new search could say.
+The import points stay the same, except that a row that is an import point is removed together with its point, which
+would not have been chosen without it. Only a new search could tell which points would have been chosen instead.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ...threads import row_slices
 from ..leave_one_out import FullSolution
 from .model import ImportModel, lower_factor
 
-#: Operations that one step towards the refits of all rows may take; beyond, one Newton step from the model has to do.
+#: Maximum operations per iteration towards the refits of all rows; beyond, one Newton step from the model is used.
 STEP_FLOPS = 2e8
-#: Operations that the refits without the import points may take, each in about so many Newton steps; beyond, they stay.
+#: Maximum operations for refits without an import point, and Newton steps per refit; beyond, the points are kept.
 REFIT_FLOPS, REFIT_STEPS = 5e9, 6
 
 
 def leave_one_out(model: ImportModel) -> np.ndarray:
-    """U (n, k) of each row by the model without a unit of its weight."""
+    """U (n, k) of each row by the model without one unit of its weight."""
     (n, k), q = model.U.shape, len(model.chosen)
     factors, out = model.renew_factors(), model.U.copy()
     for group, C, lower in zip(model.task.groups, model.task.unit_curvatures(model.P), factors.lowers):
@@ -35,7 +35,7 @@ def leave_one_out(model: ImportModel) -> np.ndarray:
 
 
 def _refitted(model: ImportModel, group: slice, lower: np.ndarray) -> np.ndarray:
-    """How far U of each row moves when it is left out: to the fits of the other rows, by all of M = ΨH⁻¹Ψᵀ."""
+    """How far U of each row moves when it is left out, iterated to the refits, from the full M = ΨH⁻¹Ψᵀ."""
     task, psi, g = model.task, model.psi, group.stop - group.start
     n, a = psi.shape
     loss = task.loss if g == task.loss.n_columns else type(task.loss)(g)
@@ -51,7 +51,7 @@ def _refitted(model: ImportModel, group: slice, lower: np.ndarray) -> np.ndarray
 
 
 def _one_step(model: ImportModel, group: slice, C: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """The same by one Newton step: (I − A_iW_i)⁻¹A_i·rᵢ with A_i = ψᵢᵀH⁻¹ψᵢ (g, g), r and W of one unit."""
+    """The same by one Newton step: (I − A_iW_i)⁻¹A_i·rᵢ with A_i = ψᵢᵀH⁻¹ψᵢ (g, g), and r and W per unit."""
     unit, a, g = model.task.rows.unit, model.psi.shape[1], C.shape[1]
     slope = unit[:, None] * model.task.loss.residual(model.P, model.task.rows.labels)[:, group]
     inverse = linalg.cho_solve((lower, True), np.eye(a * g), check_finite=False).reshape(a, g, a, g)
@@ -64,7 +64,7 @@ def _one_step(model: ImportModel, group: slice, C: np.ndarray, lower: np.ndarray
 
 
 def _row_forms(psi: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """ψᵢᵀ M_pr ψᵢ (n, g, g) of every row, for M (a, g, a, g)."""
+    """ψᵢᵀ M_pr ψᵢ (n, g, g) for every row, for M (a, g, a, g)."""
     g = inverse.shape[1]
     out = np.empty((len(psi), g, g))
     for p in range(g):
@@ -74,14 +74,14 @@ def _row_forms(psi: np.ndarray, inverse: np.ndarray) -> np.ndarray:
 
 
 def _leave_out_points(model: ImportModel, out: np.ndarray) -> None:
-    """For rows that are import points and have no copy, U by a fit without row and point, in place."""
+    """For import points without a copy, set U by a refit without the row and the point, in place."""
     for place, row in enumerate(model.chosen):
         if _is_single(model.task.rows, row):
             out[row] = _fit_without(model, row, np.delete(np.arange(len(model.chosen)), place))
 
 
 def _fit_without(model: ImportModel, row: int, points: np.ndarray) -> np.ndarray:
-    """U (k,) of a row by a fit of some of the points to all weight but a unit of the row's."""
+    """U (k,) of a row by a refit of some of the points, without one unit of the row's weight."""
     gram = model.lower @ model.lower.T
     lower = lower_factor(gram[np.ix_(points, points)])
     psi = linalg.solve_triangular(lower, model.lower[points] @ model.psi[:, 1:].T, lower=True, check_finite=False).T
@@ -94,5 +94,5 @@ def _fit_without(model: ImportModel, row: int, points: np.ndarray) -> np.ndarray
 
 
 def _is_single(rows, row: int) -> bool:
-    """Whether no copy of the row is left when a unit of its weight goes."""
+    """Whether no copy of the row is left after removing one unit of its weight."""
     return rows.unit[row] >= rows.weight[row] and np.count_nonzero(rows.keys == rows.keys[row]) == 1

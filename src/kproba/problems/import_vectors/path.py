@@ -1,4 +1,4 @@
-"""Adding points until the stopping rule holds (2001 Sec. 3.3), from large ridges to small ones (Sec. 3.4, C1–C5)."""
+"""Add points until the stopping rule holds (2001 Sec. 3.3), from large ridges to small ones (Sec. 3.4, C1–C5)."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ...progress import Progress
 from .model import NEGLIGIBLE_LOSS, Addition, ImportModel, Task
 from .search import JointStep, Pool
 
-#: A path that is not the user's own ends once the log-loss of the tuning rows has not fallen by so large a share for so
-#: many ridges in a row.
+#: An automatic path ends once the log-loss of the tuning rows has not decreased by the share NOTICEABLE for PATIENCE
+#: ridges in a row.
 NOTICEABLE, PATIENCE = 0.01, 2
-#: Mean log-losses below this are level: the few rows that tune cannot tell how sure a model of separate classes may be,
-#: and would choose the smallest ridge.
+#: Mean log-losses below this count as equal: with separable classes the few tuning rows cannot tell how confident a
+#: model may be, and would choose the smallest ridge.
 LOSS_FLOOR = 0.01
-#: A model has learnt something once its objective is so large a share below that of the best constants. Before that,
-#: points go on being added if all candidates together promise the second share.
+#: A model has learnt something once its objective is below that of the best constants by the share LEARNT. Before that,
+#: points are still added if all candidates together promise the share PROMISING.
 LEARNT, PROMISING = 0.05, 0.25
-#: Where copies are counted, no row counts for more.
+#: Maximum number of copies that a row counts for.
 MOST_COPIES = 1e6
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How points are added, and when no more are: once |H_k − H_{k−r}|/|H_k| < tol with r = ``lookback``.
+    """How points are added, and the stopping rule |H_k − H_{k−r}|/|H_k| < tol with r = ``lookback``.
 
-    The first r points are judged in proportion: k of them must not change H by k/r·tol. With ``persists``, a model that
-    has learnt nothing yet goes on all the same if many points together would: of a parity, no row by itself knows
-    anything.
+    The first r points are judged in proportion: with k < r points the threshold is k/r·tol. With ``persists``, a model
+    that has learnt nothing yet continues if many points together would help: in a parity problem, no single row is
+    informative.
     """
 
     search: Callable[[ImportModel, Pool], Addition | None]
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Rows that judge a model: their share of errors and their mean log-loss (per tag where there are tags)."""
+    """Rows that judge a model by error rate and mean log-loss (averaged over tags if there are tags)."""
 
     rows: Rows
 
@@ -54,7 +54,7 @@ class Tuning:
         return self.judge(model.task, self.columns(model.task, model.chosen) @ model.coef + model.beta[0])
 
     def columns(self, task: Task, points) -> np.ndarray:
-        """The kernel values of the tuning rows and some training rows."""
+        """Kernel values between the tuning rows and some training rows."""
         return task.kernel(self.rows.X, task.points(points), task.workers)
 
     def judge(self, task: Task, U: np.ndarray) -> tuple[float, float]:
@@ -70,9 +70,9 @@ def _mean(rows: Rows, values: np.ndarray) -> float:
 
 
 class PathPoint(NamedTuple):
-    """The model of one ridge λ; errors and losses are NaN without tuning rows.
+    """The model at one ridge λ; errors and losses are NaN without tuning rows.
 
-    ``gain`` is the last |H_k − H_{k−r}|/|H_k|, and ``is_cut`` whether ``max_points`` came before the stopping rule.
+    ``gain`` is the last |H_k − H_{k−r}|/|H_k|; ``is_cut`` tells whether ``max_points`` was reached first.
     """
 
     ridge: float
@@ -88,7 +88,7 @@ class PathPoint(NamedTuple):
 
 @dataclass
 class Growth:
-    """The objective after every point that was added, and under which ridge."""
+    """The objective after every added point, with its ridge."""
 
     entries: list[tuple[float, int, float]] = field(default_factory=list)
 
@@ -97,7 +97,8 @@ class Growth:
 
 
 def grow(model: ImportModel, pool: Pool, settings: Settings, note: Callable[[], None]) -> tuple[float, bool]:
-    """Add points until the rule holds or none is left: the last relative change, and whether ``max_points`` cut in."""
+    """Add points until the rule holds or none is left; returns the last relative change and if ``max_points`` was
+    hit."""
     values, gain = [model.value], np.nan
     while settings.max_points is None or len(model.chosen) < settings.max_points:
         is_perfect = model.value <= NEGLIGIBLE_LOSS * model.task.rows.total_weight
@@ -118,13 +119,15 @@ def _has_learnt(model: ImportModel) -> bool:
 
 
 def _may_yet_learn(model: ImportModel, pool: Pool) -> bool:
-    """Whether the model is as good as constant where all candidates together would make a difference."""
+    """Whether the model is almost constant although all candidates together would improve it."""
     enough = PROMISING * model.value
-    return not _has_learnt(model) and pool.most(model) > enough and JointStep.beside(model, pool).decrease() > enough
+    if _has_learnt(model) or not pool.max_joint_gain(model) > enough:
+        return False
+    return JointStep.of_pool(model, pool).decrease() > enough
 
 
 def change(values: Sequence[float], lookback: int) -> tuple[float, float]:
-    """|H_k − H_{k−r}|/|H_k|, and 1; with k < r points so far, the change by those and their share k/r."""
+    """|H_k − H_{k−r}|/|H_k|, and 1; with only k < r points so far, the change over those, and k/r."""
     steps = min(lookback, len(values) - 1)
     return abs(values[-1] - values[-1 - steps]) / abs(values[-1]), steps / lookback
 
@@ -139,13 +142,13 @@ def follow(
     growth: Growth | None = None,
     progress: Progress | None = None,
 ) -> tuple[ImportModel, list[PathPoint]]:
-    """The models of decreasing ridges λ, each starting from the points and coefficients of the one before.
+    """The models for decreasing ridges λ, each starting from the points and coefficients of the one before.
 
-    A path that ends without having learnt anything is followed once more with more persistence, and not before: points
-    that are added early stay, and most tables need few.
+    A path that ends without having learnt anything is repeated with ``persists=True``. This is not done at first,
+    because points added early stay, and most tables need few.
     """
     arguments = ridges, tuning, may_stop, growth, progress
-    fresh = pool.copy()  # a pool follows one model
+    fresh = pool.copy()  # a pool belongs to one model
     found = _follow_once(task, settings, pool, *arguments)
     if _has_learnt(found[0]):
         return found
@@ -191,8 +194,8 @@ def _follow_once(
 
 
 def _all_would_learn(task: Task, pool: Pool, ridges: Sequence[float], tuning: Tuning) -> bool:
-    """Whether the model of all candidates, one Newton step from the constants, tells the tuning rows apart."""
-    joint = JointStep.beside_constants(task, pool)
+    """Whether the model of all candidates, one Newton step from the constants, separates the tuning rows."""
+    joint = JointStep.from_constants(task, pool)
     constants, columns = joint.model.beta[0], tuning.columns(task, joint.rows)
 
     def loss(ridge: float) -> float:
@@ -208,9 +211,10 @@ def _recorder(model: ImportModel, ridge: float, growth: Growth | None) -> Callab
 
 
 def _has_stalled(losses: Sequence[float]) -> bool:
-    """Whether the loss has not fallen noticeably for some ridges.
+    """Whether the loss has not decreased noticeably for some ridges.
 
-    Noticeable is a share of the loss or of its whole fall, whichever is less: at the largest ridges it hardly moves.
+    The threshold is a share of the loss or of its total decrease, whichever is less, because it hardly changes at the
+    largest ridges.
     """
     best, stalled = losses[0], 0
     for loss in losses[1:]:
@@ -221,19 +225,19 @@ def _has_stalled(losses: Sequence[float]) -> bool:
 
 
 def best_of(points: Sequence[PathPoint], loss: str) -> PathPoint:
-    """The point of the smallest loss on the tuning rows; the largest ridge of those that are level."""
+    """The point with the smallest loss on the tuning rows; ties go to the largest ridge."""
     return min(points, key=lambda p: p.tuning_error if loss == "error" else max(p.tuning_log_loss, LOSS_FLOOR))
 
 
 def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Rows that train and rows that tune: about a ``fraction`` of every class tunes, one row of it trains at least.
+    """Split into training and tuning rows: about a ``fraction`` of every class tunes, and at least one row trains.
 
-    Rows are those that were given, so the copies of one may be on both sides, as a new row may equal one that is known.
-    Where none can be spared, all rows do both.
+    Copies of a row are split individually and may be on both sides, just as a new row may equal a known one. If no row
+    can be spared, all rows are used for both.
     """
     copies = np.minimum((rows.weight if rows.mass is None else rows.mass) / rows.unit, MOST_COPIES)
     labels = np.zeros(len(rows), dtype=int) if rows.is_multilabel else rows.labels
-    content = row_keys(np.column_stack([rows.labels, rows.unit]))  # puts rows of equal inputs in an order of their own
+    content = row_keys(np.column_stack([rows.labels, rows.unit]))  # orders rows with equal inputs
     order = np.lexsort([content, ranking(rows.keys, seed), labels])
     ends = np.cumsum(copies[order])
     ends -= (ends - copies[order])[np.searchsorted(labels[order], labels[order])]  # within the class
@@ -246,12 +250,12 @@ def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
 
 
 def _tuning_copies(n: np.ndarray, fraction: float) -> np.ndarray:
-    """How many of the first n copies of a class tune; the very first trains."""
+    """How many of the first n copies of a class are tuning rows; the first one trains."""
     return np.floor(np.maximum(n, 1.0) * fraction + 0.5)
 
 
 def _part(rows: Rows, share: np.ndarray) -> Rows:
-    """The rows with a share of their weights, those without any left out."""
+    """The rows with a share of their weights, without those whose share is zero."""
     some = np.flatnonzero(share > 0.0)
     part = rows.take(some)
     mass = None if part.mass is None else part.mass * share[some]

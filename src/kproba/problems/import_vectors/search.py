@@ -1,7 +1,7 @@
-"""Which row becomes the next import point: all candidates at once.
+"""Choose the next import point from all candidates at once.
 
-A candidate l has its kernel column φ_l, less what the model's columns already span: r_l = φ_l − ΨΨ_lᵀ, whose squared
-norm in the space of the kernel is r_l(x_l) = K_ll − ‖Ψ_l‖². ψ_l = r_l/‖r_l‖ would be the next column of Ψ.
+The residual column of a candidate l is its kernel column φ_l minus its projection on the model's columns,
+r_l = φ_l − ΨΨ_lᵀ, whose squared RKHS norm is r_l(x_l) = K_ll − ‖Ψ_l‖². ψ_l = r_l/‖r_l‖ would be the next column of Ψ.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .model import (
     weighted_products,
 )
 
-#: Up to this many distinct rows are all candidates at every step; of more, so many are.
+#: Up to ALL_ROWS distinct rows are all candidates at every step; with more, only CANDIDATES of them.
 ALL_ROWS, CANDIDATES = 1000, 100
-#: The share of these that is replaced at every step.
+#: The share of candidates that is replaced at every step.
 FRESH = 0.25
-#: Columns of candidates are kept up to this size; beyond it, all candidates are computed at every step.
+#: Columns of candidates are kept up to this size; beyond, they are recomputed at every step.
 KEPT_BYTES = 256 << 20
-#: The one-step search computes the objective of so many candidates, those with the largest predicted decrease.
+#: The one-step search computes the objective of this many candidates, those with the largest predicted decrease.
 FINALISTS = 8
 
 
 class Residuals(NamedTuple):
-    """Candidate rows (m,), their residual columns r (n, m), rooms (m,) and which of them are not in the span yet."""
+    """Candidate rows (m,), residual columns r (n, m), their squared norms (m,), and a mask of those not yet spanned."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -51,23 +51,23 @@ class Residuals(NamedTuple):
     is_open: np.ndarray
 
     def normalised(self) -> Residuals:
-        """The open ones, with columns ψ of norm one."""
+        """Only the open candidates, with columns ψ of norm one."""
         keep = self.is_open
         squared_norm = self.squared_norm[keep]
         return Residuals(self.rows[keep], self.columns[:, keep] / np.sqrt(squared_norm), squared_norm, keep[keep])
 
 
 class Pool:
-    """Candidates for the next import point: every distinct row, or some that change from step to step.
+    """Candidates for the next import point: all distinct rows, or a subset that changes from step to step.
 
-    ``candidates`` is "auto", "all" or how many there are. Of a subset, the best stay for the next step and the others
-    make room for rows that have waited longest, in an order that depends on the rows and the seed, not on the order of
-    the rows. Their columns are kept, and brought up to date when a point joins the model, while memory allows.
+    ``candidates`` is "auto", "all" or the size of the subset. The best candidates of a subset stay for the next step;
+    the others are replaced by the rows that have waited longest. The queue depends on the content of the rows and the
+    seed, not on their order. Residual columns are kept, and updated when a point is added, while memory allows.
     """
 
     def __init__(self, task: Task, candidates="auto", seed: int = 0):
         self.task = task
-        first, self._group = distinct(task.rows.keys)  # equal rows are one candidate
+        first, self._group = distinct(task.rows.keys)  # equal rows are a single candidate
         self._order = np.argsort(ranking(task.rows.keys[first], seed), kind="stable")
         queue = first[self._order]
         auto = len(queue) if len(queue) <= ALL_ROWS else CANDIDATES
@@ -79,13 +79,13 @@ class Pool:
         self._spanned = 0
 
     def copy(self) -> Pool:
-        """The same candidates for another model."""
+        """A pool with the same candidates for another model."""
         new = copy(self)
         new.rows = self.rows.copy()
         return new
 
     def draw(self, model: ImportModel) -> int:
-        """The candidates of the next step; how many there are."""
+        """Draw the candidates of the next step; returns their number."""
         if len(self._stale):
             queue = np.concatenate([self._waiting, self.rows[self._stale]])
             self.rows[self._stale], self._waiting = np.split(queue, [len(self._stale)])
@@ -93,12 +93,12 @@ class Pool:
         return self.size
 
     def rate(self, merit: np.ndarray) -> None:
-        """Say how good the candidates (m,) were: those with the least merit are replaced."""
+        """Rate the candidates (m,): those with the least merit are replaced."""
         fresh = max(1, round(FRESH * self.size)) if self._keeps else self.size
         self._stale = np.argsort(merit, kind="stable")[: min(fresh, len(self._waiting))]
 
     def bring_up_to_date(self, model: ImportModel) -> None:
-        """Take the points that joined the model since out of the columns that are kept."""
+        """Project the points added since the last call out of the kept columns."""
         if not self._keeps:
             return
         if self._kept is None:
@@ -115,7 +115,7 @@ class Pool:
         return columns
 
     def _project(self, columns: np.ndarray, psi: np.ndarray, rows: np.ndarray) -> None:
-        """Take from the columns of ``rows`` what ``psi`` spans, in place."""
+        """Project ``psi`` out of the columns of ``rows``, in place."""
         at_rows = psi[rows].T
 
         def fill(tile):
@@ -124,7 +124,7 @@ class Pool:
         fill_tiles(fill, len(columns), 16 * columns.shape[1], self.task.workers)
 
     def residuals(self, model: ImportModel, which) -> Residuals:
-        """The residual columns of some of the candidates: a slice of them, or their numbers."""
+        """The residual columns of some candidates, given by a slice or by indices."""
         rows, psi = self.rows[which], model.psi[:, 1:]
         columns = self._computed(model, rows) if self._kept is None else self._kept[:, which]
         squared_norm = columns[rows, np.arange(len(rows))]
@@ -132,10 +132,10 @@ class Pool:
         _check_definite(model, rows, columns, squared_norm, np.abs(size))
         return Residuals(rows, columns, squared_norm, squared_norm > self.task.resolution * np.abs(size))
 
-    def most(self, model: ImportModel) -> float:
-        """What all candidates together gain at most, were there no curvature but the penalty's: sᵀK̃s/2ρ."""
+    def max_joint_gain(self, model: ImportModel) -> float:
+        """An upper bound on the joint gain of all candidates, if the penalty were the only curvature: sᵀK̃s/2ρ."""
         if self.size < len(self._order):
-            return np.inf  # the others are not looked at
+            return np.inf  # the bound would need the other rows too
         self.bring_up_to_date(model)
         slope = model.task.slope(model.P)
         own = np.zeros((self.size, slope.shape[1]))
@@ -144,13 +144,13 @@ class Pool:
         return 0.5 * float(np.vdot(own, columns.T @ slope)) / model.ridge
 
     def blocks(self, which, bytes_each: int) -> Iterator:
-        """Parts of the candidates ``which`` that need about a block of memory each."""
+        """The candidates ``which`` in parts that need about one block of memory each."""
         for part in row_slices(len(which), bytes_each, BATCH_BYTES):
             yield which[part]
 
 
 def _check_definite(model: ImportModel, rows, columns, squared_norm, size: np.ndarray) -> None:
-    """Refuse kernels under which J has no minimum; ``size`` (m,) is k(x, x) of the candidates."""
+    """Raise an error if J has no minimum under this kernel; ``size`` (m,) is k(x, x) of the candidates."""
     rounding = max(INDEFINITE, model.task.resolution)
     level, own = rounding * float(size.max(initial=0.0)), np.square(model.lower).sum(axis=1)
     if (np.square(columns[model.chosen]) > rounding**2 * np.outer(own, size)).any():  # k(x_S, x_l) − k(x_l, x_S)
@@ -168,15 +168,17 @@ def _check_definite(model: ImportModel, rows, columns, squared_norm, size: np.nd
 
 
 def one_step(model: ImportModel, pool: Pool) -> Addition | None:
-    """The candidate whose objective is smallest after one Newton step from the present model (2001 B2*).
+    """The candidate with the smallest objective after one Newton step from the current model (2001 B2*).
 
-    All candidates are ranked by the predicted decrease; the objective (6) is computed for the first few.
+    All candidates are ranked by predicted decrease; the objective (6) is computed for the best few.
     """
     which, factors = np.arange(pool.draw(model)), model.factors()
     if len(which) > FINALISTS:
-        bend, lower = _mean_curvature(model, factors)
+        curvature, lower = _mean_curvature(model, factors)
         parts = _slices(pool, 16 * len(model.task))
-        decrease = np.concatenate([_predicted_decrease(model, pool.residuals(model, p), bend, lower) for p in parts])
+        decrease = np.concatenate(
+            [_predicted_decrease(model, pool.residuals(model, p), curvature, lower) for p in parts]
+        )
         pool.rate(decrease)
         which = np.argsort(-decrease, kind="stable")[:FINALISTS]
         which = which[decrease[which] > 0.0]
@@ -187,29 +189,29 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
 
 
 def _mean_curvature(model: ImportModel, factors: Factors) -> tuple[np.ndarray, np.ndarray]:
-    """The curvature as one number a row (n,), and the factor that goes with it."""
+    """The curvature as one number per row (n,), and the matching factor."""
     if model.beta.shape[1] == 1:
         return factors.curvatures[0][:, 0, 0], factors.lowers[0]
-    bend = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
-    return bend, model.factor(bend[:, None, None])
+    curvature = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
+    return curvature, model.factor(curvature[:, None, None])
 
 
 def _slices(pool: Pool, bytes_each: int) -> list[slice]:
     return row_slices(len(pool.rows), bytes_each, BATCH_BYTES)
 
 
-def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """½ g̃ᵀS_l⁻¹g̃ of every candidate (m,), −∞ in the span: S_l is the Schur complement of the present Hessian.
+def _predicted_decrease(model: ImportModel, new: Residuals, curvature: np.ndarray, lower: np.ndarray) -> np.ndarray:
+    """½ g̃ᵀS_l⁻¹g̃ of every candidate (m,), −∞ in the span; S_l is the Schur complement of the current Hessian.
 
-    ``bend`` (n,) stands for the curvature: its mean over the columns of U, so that S_l is a number. That is exact for
-    two classes; with more, it takes one product with Ψ instead of one for each pair of classes. ``lower`` is the
-    factor of the Hessian with that curvature.
+    ``curvature`` (n,) is the mean over the columns of U, so that S_l is a number. This is exact for two classes; for
+    more, it takes one product with Ψ instead of one for each pair of classes. ``lower`` is the factor of the Hessian
+    with this curvature.
     """
     task, psi, R, slope = model.task, model.psi, new.columns, model.task.slope(model.P)
 
     def part(rows):
         columns = R[rows]
-        weighted = columns * bend[rows, None]
+        weighted = columns * curvature[rows, None]
         return psi[rows].T @ weighted, np.einsum("ij,ij->j", weighted, columns), columns.T @ slope[rows]
 
     B, own, pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
@@ -222,18 +224,18 @@ def _predicted_decrease(model: ImportModel, new: Residuals, bend: np.ndarray, lo
 
 
 class JointStep:
-    """Many candidates at once: one Newton step of the model with all of them, as far as no single one would show it.
+    """One Newton step of the model with many candidates at once, to detect gains that no single candidate shows.
 
-    The curvature is its mean over the columns of U, as in :func:`_predicted_decrease`.
+    The curvature is averaged over the columns of U, as in :func:`_predicted_decrease`.
     """
 
     def __init__(self, model: ImportModel, new: Residuals):
         self.model, task, psi, slope = model, model.task, model.psi, model.task.slope(model.P)
-        bend, self._lower = _mean_curvature(model, model.factors())
+        curvature, self._lower = _mean_curvature(model, model.factors())
         self.rows, R = new.rows[new.is_open], new.columns[:, new.is_open]
 
         def part(rows):
-            weighted = R[rows] * bend[rows, None]
+            weighted = R[rows] * curvature[rows, None]
             return psi[rows].T @ weighted, R[rows].T @ weighted, R[rows].T @ slope[rows]
 
         B, squares, self._pull = task.total(part, 8 * (2 * R.shape[1] + psi.shape[1]))
@@ -242,25 +244,25 @@ class JointStep:
         self._slack = task.resolution
 
     @classmethod
-    def beside(cls, model: ImportModel, pool: Pool) -> JointStep:
-        """The candidates of the next step, the first thousand of them."""
+    def of_pool(cls, model: ImportModel, pool: Pool) -> JointStep:
+        """With the first thousand candidates of the next step."""
         pool.bring_up_to_date(model)
         return cls(model, pool.residuals(model, slice(0, ALL_ROWS)))
 
     @classmethod
-    def beside_constants(cls, task: Task, pool: Pool) -> JointStep:
-        """The same with a model that has no points yet."""
+    def from_constants(cls, task: Task, pool: Pool) -> JointStep:
+        """The same for a model without points."""
         rows = pool.rows[:ALL_ROWS]
         columns = task.columns(rows)
         squared_norm = columns[rows, np.arange(len(rows))]
         return cls(ImportModel(task, 0.0).converge(), Residuals(rows, columns, squared_norm, squared_norm > 0.0))
 
     def decrease(self) -> float:
-        """By how much the step would lower the objective."""
+        """The predicted decrease of the objective."""
         return 0.5 * float(np.vdot(self._pull, self._step(self.model.ridge)))
 
     def coefficients(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
-        """What the step changes in β, and the coefficients of the candidates."""
+        """The change in β, and the coefficients of the candidates."""
         step = self._step(ridge)
         back = linalg.solve_triangular(self._lower, self._half @ step, lower=True, trans="T", check_finite=False)
         return back, -step
@@ -272,7 +274,7 @@ class JointStep:
 
 
 class _Border(NamedTuple):
-    """What each of m candidates adds to the factor of a group of g columns: L⁻¹B (ag, m, g) and S (m, g, g)."""
+    """The border that each of m candidates adds to the factor of a group of g columns: L⁻¹B (ag, m, g), S (m, g, g)."""
 
     half: np.ndarray
     schur: np.ndarray
@@ -296,7 +298,7 @@ class _Steps(NamedTuple):
 
 
 def _newton_steps(model: ImportModel, new: Residuals, factors: Factors) -> _Steps:
-    """One Newton step of every augmented model, through the factor of the present one bordered by the candidate."""
+    """One Newton step of every augmented model, with the current factor bordered by the candidate."""
     task, gradient, slope = model.task, model.gradient(), model.task.slope(model.P)
     m, (a, k) = len(new.rows), model.beta.shape
     beta, borders = np.zeros((m, a + 1, k)), []
@@ -323,14 +325,14 @@ def _border(model: ImportModel, new: Residuals, C: np.ndarray, lower: np.ndarray
     B = weighted_products(model.psi, C, new.columns).reshape(len(lower), m * g)
     half = linalg.solve_triangular(lower, B, lower=True, check_finite=False).reshape(-1, m, g)
     own = (np.square(new.columns).T @ C.reshape(len(C), -1)).reshape(m, g, g)
-    # the last term is at rounding level, as in the factor
+    # the second term is at rounding level, as in the factor
     own += (model.ridge + len(lower) * np.finfo(np.float64).eps * own.max(initial=0.0)) * np.eye(g)
     turned = half.transpose(1, 2, 0)
     return _Border(half, own - turned @ turned.transpose(0, 2, 1))
 
 
 def _stacked_losses(task: Task, U: np.ndarray) -> np.ndarray:
-    """Σwloss (m,) of m models' columns U (m, n, k); scores stand in rows, because sums over few columns are slow."""
+    """Σwloss (m,) of m models' columns U (m, n, k); scores are transposed, as sums over few columns are slow."""
     m, n, k = U.shape
     labels, weight = task.rows.labels, task.rows.weight
     F = task.loss.scores(np.eye(k)).T @ U.transpose(2, 0, 1).reshape(k, m * n)
@@ -345,7 +347,7 @@ def _stacked_losses(task: Task, U: np.ndarray) -> np.ndarray:
 
 
 def exact(model: ImportModel, pool: Pool) -> Addition | None:
-    """The candidate whose objective is smallest once its model is fitted to convergence (2001 B2, basic algorithm)."""
+    """The candidate with the smallest objective after fitting its model to convergence (2001 B2, basic algorithm)."""
     merit, (a, k) = np.full(pool.draw(model), -np.inf), model.beta.shape
     best = None
     for part in _slices(pool, 8 * len(model.task) * (2 * a + (k + 1) ** 2)):
@@ -353,7 +355,7 @@ def exact(model: ImportModel, pool: Pool) -> Addition | None:
         new = found.normalised()
         if not len(new.rows):
             continue
-        fits = _Stack.beside(model, new.columns).converged()
+        fits = _Stack.extending(model, new.columns).converged()
         b, lowest = int(np.argmin(fits.value)), -merit.max()
         if fits.value[b] < lowest:
             best = Addition(new.rows[b], new.columns[:, b], new.squared_norm[b], fits.beta[b], None)
@@ -363,7 +365,7 @@ def exact(model: ImportModel, pool: Pool) -> Addition | None:
 
 
 class _Stack(NamedTuple):
-    """m models of the same rows side by side, each with columns of its own: features (m, n, a), β (m, a, k)."""
+    """A stack of m models of the same rows, each with its own columns: features (m, n, a), β (m, a, k)."""
 
     task: Task
     ridge: float
@@ -373,8 +375,8 @@ class _Stack(NamedTuple):
     P: np.ndarray
 
     @classmethod
-    def beside(cls, model: ImportModel, columns: np.ndarray) -> _Stack:
-        """The model with each of the columns (n, m), not fitted yet."""
+    def extending(cls, model: ImportModel, columns: np.ndarray) -> _Stack:
+        """The model extended by each of the columns (n, m), not yet fitted."""
         n, m = columns.shape
         a, k = model.beta.shape
         features = np.concatenate([np.broadcast_to(model.psi, (m, n, a)), columns.T[:, :, None]], axis=2)
@@ -382,7 +384,7 @@ class _Stack(NamedTuple):
         return cls(model.task, model.ridge, features, *_stacked_values(model.task, model.ridge, features, beta))
 
     def converged(self) -> _Stack:
-        """Newton's method, every model until it has converged by itself."""
+        """Newton's method, for every model until it has converged."""
         active = np.arange(len(self.beta))
         for _ in range(MAX_STEPS):
             part = self._some(active)
@@ -402,7 +404,7 @@ class _Stack(NamedTuple):
         return _Stack(self.task, self.ridge, *(part[index] for part in self[2:]))
 
     def _newton(self) -> tuple[np.ndarray, np.ndarray]:
-        """The step (m, a, k) and the decrease (m,) that it promises."""
+        """The step (m, a, k) and the predicted decrease (m,)."""
         m, n, a = self.features.shape
         turned = self.features.transpose(0, 2, 1)
         weight, labels = self.task.rows.weight, self.task.rows.labels
@@ -432,7 +434,7 @@ class _Stack(NamedTuple):
         return H
 
     def _descend(self, step: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """β, objectives and probabilities after the steps, each halved until its objective does not rise."""
+        """β, objectives and probabilities after the steps, each halved until its objective does not increase."""
         beta, value, P = self.beta.copy(), self.value.copy(), self.P.copy()
         todo = np.arange(len(beta))
         for halving in range(MAX_HALVINGS):
@@ -447,7 +449,7 @@ class _Stack(NamedTuple):
 
 
 def _stacked_values(task: Task, ridge: float, features, beta) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """β as it came, J (m,) and the probabilities (m, n, c)."""
+    """β unchanged, J (m,) and the probabilities (m, n, c)."""
     U = features @ beta
     labels = np.concatenate([task.rows.labels] * len(U))
     P = task.loss.evaluate(U.reshape(-1, U.shape[2]), labels, np.zeros(len(labels)))[1]
@@ -455,5 +457,5 @@ def _stacked_values(task: Task, ridge: float, features, beta) -> tuple[np.ndarra
     return beta, value, P.reshape(*U.shape[:2], -1)
 
 
-#: The searches by the names that the estimator gives them.
+#: The searches, by the names that the estimator uses.
 SEARCHES: dict[str, Callable[[ImportModel, Pool], Addition | None]] = {"one-step": one_step, "exact": exact}

@@ -1,9 +1,9 @@
-"""Import points for more rows than memory holds: a sample proposes them, and sums over all rows decide.
+"""Import points for rows that do not fit into memory: a sample proposes them, and sums over all rows decide.
 
-Near given coefficients, J of all rows is almost the quadratic whose value, gradient and curvature one pass adds up. A
-pass takes in the points of the model and, beside them, candidates that promise most on a sample. Those that lower the
-quadratic most join, one after the other (2001 B2*), and its minimum over all points is where the next pass begins: a
-round of the search and a Newton step (2001 Eq. 5) are the same pass. Nothing here is as long as the rows.
+Near given coefficients, J of all rows is almost quadratic, and one pass sums its value, gradient and curvature. A pass
+covers the points of the model and the most promising candidates of a sample. The candidates that decrease the quadratic
+most are added one after the other (2001 B2*), and its minimum over all points is where the next pass starts. So a round
+of the search and a Newton step (2001 Eq. 5) share a pass. No array here is as long as the rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.linalg import blas
 
 from ...arrays import Device, is_tensor, to_numpy
 from ...basis.basis import Basis
-from ...basis.device_basis import DeviceBasis, placed
+from ...basis.device_basis import DeviceBasis, basis_on
 from ...data.all_rows import AllRows
 from ...data.encoding import Encoding
 from ...data.hashing import equal_rows, row_keys
@@ -31,30 +31,32 @@ from .model import MAX_STEPS, NEGLIGIBLE_LOSS, ImportModel, Task, bordered
 from .path import Growth, PathPoint, Settings, change, grow
 from .search import Pool
 
-#: So many points the sample finds by itself: they change J so much that it cannot mistake them.
+#: Number of points chosen on the sample alone: they change J so much that a sample is enough.
 FIRST_POINTS = 32
-#: A round adds at most so many points, or so large a share of those that there are.
+#: A round adds at most BATCH points, or the share BATCH_SHARE of the existing ones if that is more.
 BATCH, BATCH_SHARE = 16, 0.5
-#: A round looks at so many rows of the sample, or at as many as the user says up to the second number.
+#: Number of candidate rows of the sample per round, and the maximum that the user can ask for.
 CANDIDATES, MOST_CANDIDATES = 1000, 4000
-#: Beside the points that a round may add, the sample proposes so many times as many for two classes; for more of them,
-#: whose curvature costs the square of their number, fewer.
+#: The sample proposes this many spare candidates for every point that a round may add with two classes, and fewer with
+#: more classes, whose curvature has quadratic cost.
 SPARE_CANDIDATES = 2.0
-#: The sums of a pass have half the square of so many numbers: candidates beyond it are left out.
+#: Maximum number of coefficients in a pass, whose sums have half its square of entries; candidates beyond it are left
+#: out.
 MOST_COEFFICIENTS = 3000
-#: The last Newton step promises less than this share of J. It is an exact one, so that the next, which would take one
-#: more pass, promises about the square of it.
+#: The final Newton step predicts a decrease below this share of J. As it is exact, another step, which would cost a
+#: pass, would gain only about the square of it.
 LAST_STEP = 1e-12
-#: Objectives of all rows that differ by less than this share are level; a step that raises J is halved so often.
+#: Objectives of all rows that differ by less than this share count as equal; maximum halvings of a step that increases
+#: J.
 LEVEL, HALVINGS = 1e-12, 10
-#: Copies of the features that the arithmetic of a block of rows needs.
+#: Copies of the features needed to process a block of rows.
 COPIES = 3
 _EPS = np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
 class OrthonormalBasis:
-    """Ψ(x) = (1, L⁻¹Φ(x)) with K_SS = LLᵀ: a constant, and functions orthonormal in the space of the kernel."""
+    """Ψ(x) = (1, L⁻¹Φ(x)) with K_SS = LLᵀ: a constant, and functions that are orthonormal in the RKHS."""
 
     basis: Basis
     lower: np.ndarray
@@ -64,7 +66,7 @@ class OrthonormalBasis:
         return 1 + len(self.lower)
 
     def __call__(self, X):
-        """Features Ψ (n, q + 1), in double precision whatever that of the rows, and where the basis computes them."""
+        """Features Ψ (n, q + 1), always in float64, on the device of the basis."""
         if isinstance(self.basis, DeviceBasis):
             return self._on_device(self.basis.device, X)
         psi = np.ones((len(X), self.n_columns))
@@ -86,7 +88,7 @@ class OrthonormalBasis:
 class LossSums:
     """Σ wᵢ loss(Uᵢ), its gradient (a, k) in β, and for each pair p ≥ r of g columns of U the sum of w C_pr ψψᵀ (a, a).
 
-    Where p = r only the lower triangle is kept up to date. g is k, or 1 where one curvature stands for all columns.
+    For p = r only the lower triangle is valid. g is k, or 1 if all columns share one curvature.
     """
 
     loss: float
@@ -98,13 +100,13 @@ class LossSums:
         return cls(0.0, np.zeros((a, k)), np.zeros((g * (g + 1) // 2, a, a)))
 
     def add(self, psi: np.ndarray, loss: float, slope: np.ndarray, C: np.ndarray) -> LossSums:
-        """Add some rows in place: Ψ (n, a), their loss, its slope (n, k) and its curvature C (n, g, g)."""
+        """Add some rows in place: Ψ (n, a), their loss, its gradient (n, k) and its curvature C (n, g, g)."""
         self.loss += loss
         if is_tensor(psi):
             return self._add_on_device(Device.of(psi), psi, slope, C)
         self.gradient += blas.dgemm(1.0, psi.T, slope.T, trans_b=1)
         for (p, r), total in zip(_pairs(C.shape[1]), self.curvature):
-            # in Fortran's order the transpose of a total is where the product is added, without a copy
+            # the transpose of a total is Fortran-ordered, so the product is accumulated without a copy
             if p == r:
                 root = psi * np.sqrt(C[:, p, p, None])
                 blas.dsyrk(1.0, root.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
@@ -113,7 +115,7 @@ class LossSums:
         return self
 
     def _add_on_device(self, device: Device, psi, slope: np.ndarray, C: np.ndarray) -> LossSums:
-        """The same of features on a device: what comes back is as small as the sums."""
+        """The same for features on a device; only the small sums are copied back."""
         self.gradient += device.get(psi.mT @ device.put(slope))
         for (p, r), total in zip(_pairs(C.shape[1]), self.curvature):
             total += device.get((psi * device.put(C[:, p, r, None])).mT @ psi)
@@ -123,7 +125,7 @@ class LossSums:
         return LossSums(self.loss + other.loss, self.gradient + other.gradient, self.curvature + other.curvature)
 
     def hessian(self) -> np.ndarray:
-        """∂²/∂β² (ag, ag); β_jp stands at place jg + p."""
+        """∂²/∂β² (ag, ag); β_jp has index jg + p."""
         (n_pairs, a, _), g = self.curvature.shape, 1
         while g * (g + 1) // 2 < n_pairs:
             g += 1
@@ -140,7 +142,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class LossSumsOf(Statistic):
-    """The statistic loss, gradient and curvature at β (a, k) of rows as they come from a source."""
+    """The statistic loss, gradient and curvature at β (a, k) of the rows of a source."""
 
     features: OrthonormalBasis
     beta: np.ndarray
@@ -178,7 +180,7 @@ class LossSumsOf(Statistic):
 
 @dataclass
 class FirstRows:
-    """The number of the first row that equals each point."""
+    """The index of the first row equal to each point."""
 
     first: np.ndarray
 
@@ -188,7 +190,7 @@ class FirstRows:
 
 @dataclass(frozen=True)
 class FirstRowsOf(Statistic):
-    """The statistic that finds rows equal to ``points`` (q, d); for sources whose chunks know where they begin."""
+    """The statistic that finds the rows equal to ``points`` (q, d), for sources whose chunks know their start."""
 
     points: np.ndarray
 
@@ -214,7 +216,7 @@ class FirstRowsOf(Statistic):
 
 
 class Expansion(NamedTuple):
-    """J near β (a, k): its value, gradient (a, k) and Hessian (ag, ag) there, where g is k or 1: then H⊗I is meant."""
+    """J near β (a, k): its value, gradient (a, k) and Hessian (ag, ag), with g = k, or g = 1, which stands for H⊗I."""
 
     value: float
     gradient: np.ndarray
@@ -222,26 +224,26 @@ class Expansion(NamedTuple):
 
     @classmethod
     def of(cls, sums: LossSums, beta: np.ndarray, ridge: float) -> Expansion:
-        """The sums and the penalty ρ/2‖β‖², which leaves the constants alone."""
+        """The sums plus the penalty ρ/2‖β‖², which excludes the constants."""
         gradient, H = sums.gradient.copy(), sums.hessian()
         gradient[1:] += ridge * beta[1:]
         diagonal = np.einsum("ii->i", H)
         diagonal[len(H) // len(beta) :] += ridge
-        diagonal += len(H) * _EPS * diagonal.max()  # where a class is certain, rounding is all that holds its constant
+        diagonal += len(H) * _EPS * diagonal.max()  # determines the constant of a certain class
         return cls(sums.loss + 0.5 * ridge * float(np.vdot(beta[1:], beta[1:])), gradient, H)
 
     def transformed(self, T: np.ndarray) -> Expansion:
-        """The same in other coordinates, β = Tᵀβ' with T (a', a): fewer of them, or others."""
+        """The expansion in other, possibly fewer, coordinates β', where β = Tᵀβ' with T (a', a)."""
         return Expansion(self.value, T @ self.gradient, _both_sides(self.hessian, T))
 
     def step(self) -> tuple[np.ndarray, float]:
-        """H⁻¹ times the gradient (a, k), and how much J falls by it, if it is as it seems here."""
+        """H⁻¹ applied to the gradient (a, k), and the predicted decrease of J."""
         flat = self.gradient.ravel()
         step = linalg.cho_solve(linalg.cho_factor(self.hessian, lower=True), flat)
         return step.reshape(self.gradient.shape), 0.5 * float(flat @ step)
 
-    def beyond(self, a: int) -> Expansion:
-        """What is left for the other coordinates once the first a are always at their best (a Schur complement)."""
+    def eliminate_first(self, a: int) -> Expansion:
+        """The expansion in the other coordinates, with the first a minimised out (a Schur complement)."""
         first = a * (len(self.hessian) // len(self.gradient))
         lower = np.linalg.cholesky(self.hessian[:first, :first])
         half = linalg.solve_triangular(lower, self.hessian[:first, first:], lower=True)
@@ -261,9 +263,9 @@ def _both_sides(H: np.ndarray, T: np.ndarray) -> np.ndarray:
 
 
 def best_first(candidates: Expansion, resolution: float) -> Iterator[tuple[int, float]]:
-    """Candidates and by how much each lowers the quadratic beside those before it: the one that does most first.
+    """Candidates in greedy order, each with its decrease of the quadratic given those before it.
 
-    A Cholesky factorisation by blocks of g that takes the pivot with the largest ½g̃ᵀS⁻¹g̃ (2001 B2*).
+    A block Cholesky factorisation that pivots on the largest ½g̃ᵀS⁻¹g̃ (2001 B2*).
     """
     m = len(candidates.gradient)
     g = len(candidates.hessian) // m
@@ -287,31 +289,31 @@ def best_first(candidates: Expansion, resolution: float) -> Iterator[tuple[int, 
 
 
 def on_sample(model: ImportModel, columns: np.ndarray, inner: np.ndarray) -> Expansion:
-    """What columns (n, m) beside the model could do for its own rows, by the mean curvature of the classes.
+    """The expansion in additional columns (n, m) on the model's own rows, with the mean curvature of the classes.
 
-    ``inner`` (m, m) are their products in the space of the kernel.
+    ``inner`` (m, m) are their inner products in the RKHS.
     """
     task, a = model.task, model.psi.shape[1]
-    slope, bend = task.slope(model.P), task.rows.weight * task.loss.mean_curvature(model.P)
+    slope, curvature = task.slope(model.P), task.rows.weight * task.loss.mean_curvature(model.P)
     sums = LossSums.zeros(a + columns.shape[1], slope.shape[1], 1)
     for rows in row_slices(len(task), 8 * COPIES * len(sums.gradient)):
-        sums.add(np.hstack([model.psi[rows], columns[rows]]), 0.0, slope[rows], bend[rows, None, None])
+        sums.add(np.hstack([model.psi[rows], columns[rows]]), 0.0, slope[rows], curvature[rows, None, None])
     here = Expansion.of(sums, _padded(model.beta, columns.shape[1]), model.ridge)
     here.hessian[a:, a:] += model.ridge * (inner - np.eye(len(inner)))
-    return here.beyond(a)
+    return here.eliminate_first(a)
 
 
 class Proposal(NamedTuple):
-    """Rows of the sample: the points of the model and after them candidates, with the factor of their kernel matrix."""
+    """Rows of the sample, first the points of the model and then candidates, with the factor of their kernel matrix."""
 
     rows: list[int]
     lower: np.ndarray
 
 
 def propose(model: ImportModel, pool: Pool, most: int) -> Proposal:
-    """Beside the points of a model of the sample, those that would be best next if the sample were all rows."""
+    """The points of a model of the sample, and the candidates that would be best next if the sample were all rows."""
     new = pool.residuals(model, slice(None)).normalised()
-    if not len(new.rows):  # the points span every row
+    if not len(new.rows):  # the points already span every row
         return Proposal(model.chosen, model.lower)
     inner = new.columns[new.rows] / np.sqrt(new.squared_norm)[:, None]
     order = (best for best, _ in best_first(on_sample(model, new.columns, inner), model.task.resolution))
@@ -322,7 +324,7 @@ def propose(model: ImportModel, pool: Pool, most: int) -> Proposal:
 
 
 def _independent(inner: np.ndarray, order: Iterable[int], most: int, resolution: float) -> tuple[list[int], np.ndarray]:
-    """The first of ``order`` that those before do not span, and the factor of their products."""
+    """The first of ``order`` that are linearly independent, and the factor of their inner products."""
     picked: list[int] = []
     corner = np.zeros((0, 0))
     for best in order:
@@ -337,10 +339,10 @@ def _independent(inner: np.ndarray, order: Iterable[int], most: int, resolution:
 
 
 class StreamedSearch:
-    """The search for import points of all rows, at one ridge λ.
+    """The search for import points on all rows, at one ridge λ.
 
-    ``task`` has rows of the sample, ``everything`` makes the passes, and ``n_passes`` counts them. ``values`` are the
-    objectives after every point, as the sample and then the quadratics of all rows predict them.
+    ``task`` has the rows of the sample, ``all_rows`` makes the passes, and ``n_passes`` counts them. ``values`` are the
+    objectives after every point, as predicted by the sample and then by the quadratics of all rows.
     """
 
     def __init__(
@@ -351,14 +353,15 @@ class StreamedSearch:
         self.mean_ridge, self.ridge = ridge, ridge * all_rows.total_weight
         self.chosen: list[int] = []
         self.lower = np.zeros((0, 0))
-        # without points, the best constants are the logarithms of the shares; a class without rows has next to none
+        # without points, the best constants are the logarithms of the class frequencies, kept above zero
         self.beta = task.loss.columns(np.log(np.maximum(task.rows.prior, _EPS)))[None]
         self.before, self.value_before = self.beta, np.inf
         self.values: list[float] = []
         self.n_passes = 0
 
     def run(self, candidates, seed: int, growth: Growth) -> tuple[ImportModel, PathPoint]:
-        """Rounds until the stopping rule holds, then Newton's method: the model, beside the sample, and its record."""
+        """Add points until the stopping rule holds, then converge; returns the model on the sample and its path
+        point."""
         start = time.perf_counter()
         with one_blas_thread():
             self._begin(Pool(self.task, candidates, seed))
@@ -370,12 +373,12 @@ class StreamedSearch:
         return self._on_sample(), point
 
     def _on_sample(self) -> ImportModel:
-        """The same points and coefficients beside the rows of the sample."""
+        """A model with the same points and coefficients on the rows of the sample."""
         ridge = self.mean_ridge * self.task.rows.total_weight
         return ImportModel(self.task, ridge, self.chosen, self.lower, self.beta)
 
     def _begin(self, pool: Pool) -> None:
-        """The first points, by the search of 2001 on the sample."""
+        """Choose the first points by the search of 2001 on the sample."""
         model, unit = self._on_sample(), self.all_rows.total_weight / self.task.rows.total_weight
 
         def note():
@@ -387,7 +390,7 @@ class StreamedSearch:
         self.chosen, self.lower, self.beta = model.chosen, model.lower, model.beta
 
     def _grow(self, candidates, seed: int) -> tuple[float, bool]:
-        """Add points, a round a pass: the last relative change, and whether ``max_points`` ended it."""
+        """Add points, one round per pass; returns the last relative change and whether ``max_points`` was reached."""
         gain = np.nan
         size = int(np.clip(0 if isinstance(candidates, str) else candidates, CANDIDATES, MOST_CANDIDATES))
         while self._n_points_left() > 0:
@@ -397,14 +400,14 @@ class StreamedSearch:
                 return gain, False
             here = self._expand(proposal)
             added, gain = self._take(here, proposal, batch)
-            # where the rule holds for the best of fresh candidates, it is not for want of better ones
+            # candidates are fresh, so if the rule holds for the best of them, there are no better ones
             is_perfect = here.value <= NEGLIGIBLE_LOSS * self.all_rows.total_weight
             if added < min(batch, self.settings.lookback + 1) or is_perfect:
                 return gain, False
         return gain, True
 
     def _n_points_left(self) -> int:
-        """How many more points there may be."""
+        """How many more points may be added."""
         most = len(self.task) if self.settings.max_points is None else self.settings.max_points
         return most - len(self.chosen)
 
@@ -414,7 +417,7 @@ class StreamedSearch:
         return propose(self._on_sample(), pool, min(wanted, max(affordable, batch)))
 
     def _expand(self, proposal: Proposal) -> Expansion:
-        """One pass: J of all rows near β, which goes half way back as often as J has risen since the last pass."""
+        """One pass: J of all rows near β. While J has increased since the last pass, β moves half way back."""
         for _ in range(HALVINGS):
             here = self._pass(proposal)
             if here.value <= self.value_before + LEVEL * max(here.value, NEGLIGIBLE_LOSS * self.all_rows.total_weight):
@@ -426,7 +429,7 @@ class StreamedSearch:
     def _pass(self, proposal: Proposal) -> Expansion:
         q, m = len(self.chosen), len(proposal.rows) - len(self.chosen)
         here = Basis(self.task.kernel, self.task.points(proposal.rows), workers=self.task.workers)
-        basis = placed(here, self.device)
+        basis = basis_on(here, self.device)
         beta = _padded(self.beta, m)
         assert isinstance(self.task.loss, Multinomial)
         statistic = LossSumsOf(OrthonormalBasis(basis, proposal.lower), beta, self.task.loss, self.encoding)
@@ -435,11 +438,12 @@ class StreamedSearch:
         return Expansion.of(sums, beta, self.ridge)
 
     def _take(self, here: Expansion, proposal: Proposal, batch: int) -> tuple[int, float]:
-        """Add the best candidates up to the stopping rule, and go to the minimum: how many, and the last change."""
+        """Add the best candidates up to the stopping rule and move to the minimum; returns their number and the
+        change."""
         a = 1 + len(self.chosen)
         corner = proposal.lower[a - 1 :, a - 1 :]
-        # what the model does not span of each candidate, as a function of norm one
-        rest = here.beyond(a).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
+        # the residual of each candidate, normalised
+        rest = here.eliminate_first(a).transformed(corner / np.linalg.norm(corner, axis=1, keepdims=True))
         self._correct(rest.value)
         picked, gain = [], np.nan
         for best, decrease in best_first(rest, self.task.resolution):
@@ -452,12 +456,12 @@ class StreamedSearch:
         return len(picked), gain
 
     def _correct(self, value: float) -> None:
-        """Say what the last value should have been; those before it move by as much, so that they compare."""
+        """Replace the last value by the exact one, and shift the earlier ones equally so that they stay comparable."""
         off = value - self.values[-1]
         self.values = [each + off for each in self.values]
 
     def _join(self, proposal: Proposal, picked: list[int], here: Expansion) -> None:
-        """Make candidates points of the model, and take the Newton step for all of them together."""
+        """Add candidates to the model, and take a Newton step for all points together."""
         q = len(self.chosen)
         corner, T = _orthonormal(proposal.lower[q:, q:][picked])
         self.lower = bordered(self.lower, proposal.lower[q:, :q][picked].T, corner)
@@ -465,14 +469,14 @@ class StreamedSearch:
         self._step(here.transformed(linalg.block_diag(np.eye(q + 1), T)))
 
     def _step(self, here: Expansion) -> float:
-        """Newton's step; what it promises."""
+        """Take a Newton step; returns the predicted decrease."""
         step, promised = here.step()
         self.before = _padded(self.beta, len(step) - len(self.beta))
         self.beta = self.before - step
         return promised
 
     def _converge(self) -> float:
-        """Newton's method for the points that there are, a pass a step; the objective."""
+        """Newton's method for the current points, one pass per step; returns the objective."""
         for _ in range(MAX_STEPS):
             here = self._expand(Proposal(self.chosen, self.lower))
             promised = self._step(here)
@@ -483,12 +487,12 @@ class StreamedSearch:
 
 
 def _padded(beta: np.ndarray, m: int) -> np.ndarray:
-    """β with m more points that have no say yet."""
+    """β with zeros for m more points."""
     return np.vstack([beta, np.zeros((m, beta.shape[1]))])
 
 
 def _orthonormal(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A lower triangle M of positive diagonal and orthonormal rows Q with MQ = rows."""
+    """A lower triangular M with positive diagonal and orthonormal rows Q such that MQ = rows."""
     if not len(rows):
         return np.zeros((0, 0)), rows
     Q, R = linalg.qr(rows.T, mode="economic")

@@ -1,4 +1,4 @@
-"""The simple models that stand beside the one reported on."""
+"""Baselines: class shares and logistic regression."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..data.tables import LabelledTable
 
-#: The logistic regression is fitted on no more rows than these, and judged by so many folds where none are held out.
+#: Largest number of rows that logistic regression is fitted on, and folds to evaluate it without held-out rows.
 MOST_ROWS, FOLDS = 20_000, 5
 BASE_RATES, REGRESSION = "base rates", "logistic regression"
-LEFT_OUT = "Logistic regression is left out: "
+OMITTED = "Logistic regression is omitted: "
 
 
-class Rival(NamedTuple):
-    """A model by its name and its probabilities (n, n_classes) of the judged rows."""
+class ModelProba(NamedTuple):
+    """A model's name and its probabilities (n, n_classes) for the evaluated rows."""
 
     name: str
     proba: np.ndarray
 
 
-def rivals(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tuple[list[Rival], list[str]]:
-    """Class shares and a logistic regression, and notes on what is missing or special."""
+def baselines(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tuple[list[ModelProba], list[str]]:
+    """Class shares, logistic regression, and notes about how they were obtained or why they are missing."""
     if leave_one_out:
         notes: list[str] = []
         shares = _shares(rows.codes, len(model.classes_))
@@ -33,9 +33,9 @@ def rivals(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tup
     else:
         shares, notes = _training_shares(model, rows, y_train)
         regression, more = _held_out(model, rows, X_train, y_train, seed)
-    found = [Rival(BASE_RATES, np.tile(shares, (len(rows.codes), 1)))]
+    found = [ModelProba(BASE_RATES, np.tile(shares, (len(rows.codes), 1)))]
     if regression is not None:
-        found.append(Rival(REGRESSION, regression))
+        found.append(ModelProba(REGRESSION, regression))
     return found, notes + more
 
 
@@ -47,61 +47,64 @@ def _training_shares(model, rows, y_train) -> tuple[np.ndarray, list[str]]:
     if y_train is not None:
         known = [np.asarray(y_train) == label for label in model.classes_]
         return np.mean(known, axis=1), []
-    note = "Base rates are the class shares of these rows themselves, since y_train was not given; that flatters them."
+    note = "Base rates are the class shares of the evaluated rows, because y_train was not given; this favours them."
     return _shares(rows.codes, len(model.classes_)), [note]
 
 
 def _held_out(model, rows, X_train, y_train, seed: int):
     if X_train is None or y_train is None:
-        return None, [LEFT_OUT + "it needs X_train and y_train."]
+        return None, [OMITTED + "it needs X_train and y_train."]
     (table, notes), (new, _) = _table(model, X_train), _table(model, rows.X)
     if table is None or new is None:
-        return None, [LEFT_OUT + "the rows are not a table of finite numbers."]
+        return None, [OMITTED + "X is not a table of finite numbers."]
     labels = np.asarray(y_train)
     if table.shape[0] > MOST_ROWS:
         some = np.random.default_rng(seed).permutation(table.shape[0])[:MOST_ROWS]
         table, labels = table[some], labels[some]
-        notes.append(f"Logistic regression was fitted on {MOST_ROWS:,} of the training rows.")
+        notes.append(f"Logistic regression was fitted on a sample of {MOST_ROWS:,} training rows.")
     fitted = _quietly(lambda: _regression(table).fit(table, labels))
     return _in_order(fitted.predict_proba(new), fitted.classes_, model.classes_), notes
 
 
 def _by_folds(model, rows, seed: int):
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict  # slow to import, seldom needed
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict  # slow to import and rarely needed
 
     table, notes = _table(model, rows.X)
     if table is None:
-        reason = "it needs X." if rows.X is None else "the rows are not a table of finite numbers."
-        return None, [LEFT_OUT + reason]
+        reason = "it needs X." if rows.X is None else "X is not a table of finite numbers."
+        return None, [OMITTED + reason]
     folds = min(FOLDS, int(np.bincount(rows.codes, minlength=len(model.classes_)).min()))
     if folds < 2 or len(rows.codes) > MOST_ROWS:
         reason = "a class has fewer than two rows." if folds < 2 else f"there are more than {MOST_ROWS:,} rows."
-        return None, [LEFT_OUT + reason]
+        return None, [OMITTED + reason]
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     predict = {"cv": split, "method": "predict_proba"}
     proba = _quietly(lambda: cross_val_predict(_regression(table), table, rows.codes, **predict))
-    return proba, [*notes, f"Base rates are of all training rows; logistic regression is judged by {folds} folds."]
+    note = (
+        f"Base rates are those of all training rows; logistic regression is evaluated by {folds}-fold cross-validation."
+    )
+    return proba, [*notes, note]
 
 
 def _regression(table):
-    from sklearn.linear_model import LogisticRegression  # slow to import, seldom needed
+    from sklearn.linear_model import LogisticRegression  # slow to import and rarely needed
     from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(with_mean=not sparse.issparse(table)), LogisticRegression(max_iter=300))
 
 
 def _table(model, X) -> tuple[Any, list[str]]:
-    """X as a table of numbers, if need be by the first steps of a pipeline, and a note on that."""
+    """X as a numeric table, transformed by the first steps of a pipeline if necessary, and a note about that."""
     table = _numeric(X)
-    if table is not None or X is None or isinstance(X, LabelledTable):  # the last is larger than memory
+    if table is not None or X is None or isinstance(X, LabelledTable):  # a LabelledTable may not fit in memory
         return table, []
     if not isinstance(model, Pipeline) or len(model) == 1:
         return None, []
-    return _numeric(model[:-1].transform(X)), ["Logistic regression sees the columns that the pipeline makes."]
+    return _numeric(model[:-1].transform(X)), ["Logistic regression uses the columns that the pipeline computes."]
 
 
 def _numeric(X):
-    """X as a table of numbers; None if it is not one."""
+    """X as a numeric table, or None if it is not one."""
     if sparse.issparse(X):
         return X.tocsr() if np.isfinite(X.data).all() else None
     try:
@@ -112,14 +115,14 @@ def _numeric(X):
 
 
 def _quietly(fit):
-    """A rival that did not quite converge is still a rival."""
+    """Fit without warnings: a baseline need not fully converge."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return fit()
 
 
 def _in_order(proba: np.ndarray, own, classes) -> np.ndarray:
-    """Columns in the order of the model's classes; one the rival never saw gets nothing."""
+    """Columns in the order of the model's classes, with zeros for classes that the baseline has not seen."""
     found = np.zeros((len(proba), len(classes)))
     place = {label: k for k, label in enumerate(classes.tolist())}
     for column, label in enumerate(own.tolist()):
