@@ -178,7 +178,7 @@ def test_classes_with_the_same_hash(as_floats, file):
     made, n, modulus = file(LSPC(**GIVEN).fit(X, Y)), 30_000, 2**61 - 1
     labels = [float(i % 1000) if as_floats else i * modulus for i in range(n)]
     made.state("LSPC")["classes_"] = made.prepend({"is": "objects", "values": labels, "shape": [n]})
-    assert ("a class twice" if as_floats else "coef_ must have the shape") in costs(made.write())
+    assert ("classes_ has duplicates" if as_floats else "coef_ must have the shape") in costs(made.write())
 
 
 def test_sets_and_classes_of_numbers_still_load(file):
@@ -233,7 +233,7 @@ def test_types_of_long_text(file):
     made.state("OneHotEncoder")["dtype"] = made.prepend({"is": "dtype", "name": "<U90000000"})
     assert "takes too much memory" in costs(made.write())
     made.nodes[0]["name"] = "<U9000"
-    assert "no type of numbers" in costs(made.write())
+    assert "not a numeric type" in costs(made.write())
 
 
 # ---------------------------------------------------------------- sharing
@@ -531,7 +531,7 @@ def test_steps_that_failed_at_the_first_prediction(tmp_path):
     with pytest.raises(ModelFileError, match="two steps have the same name"):
         kproba.save(pipeline, tmp_path / "m.kproba")
     pipeline.steps[0] = ("again", pipeline.steps[0][1])
-    with pytest.raises(ModelFileError, match="makes no items for BagOfFeatures"):
+    with pytest.raises(ModelFileError, match="does not return items for BagOfFeatures"):
         kproba.save(pipeline, tmp_path / "m.kproba")
     pipeline.steps[0] = ("again", "drop")
     with pytest.raises(ModelFileError, match="cannot be dropped"):
@@ -547,7 +547,7 @@ def test_steps_that_failed_at_the_first_prediction(tmp_path):
     with pytest.raises(ModelFileError, match="vocabulary is a type"):
         kproba.save(words, tmp_path / "m.kproba")
     words[0].token_pattern, words[0].vocabulary = None, None
-    with pytest.raises(ModelFileError, match="token_pattern is no pattern"):
+    with pytest.raises(ModelFileError, match="token_pattern is not a pattern"):
         kproba.save(words, tmp_path / "m.kproba")
     model = LSPC(**GIVEN).fit(X, y)
     model.n_jobs = 0

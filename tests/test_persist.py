@@ -440,7 +440,9 @@ def refused(path, words, **options):
 
 def test_versions(saved):
     members = unpacked(saved)
-    refused(packed(saved, members, version=(2, 0)), r"format version is 2\.0, this kproba reads 1; use a newer kproba")
+    refused(
+        packed(saved, members, version=(2, 0)), r"format version is 2\.0, but this kproba reads 1; use a newer kproba"
+    )
     with pytest.warns(ModelFileWarning, match=r"newer format 1\.7"):
         kproba.load(packed(saved, members, version=(1, 7)))
     old = members["model.json"].replace(b'"sklearn":"1', b'"sklearn":"0')

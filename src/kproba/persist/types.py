@@ -1,4 +1,4 @@
-"""What a model file may hold: an explicit list of classes and functions. Nothing else is ever looked up by name."""
+"""The explicit list of classes and functions allowed in a model file. Nothing else is ever looked up by name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..exceptions import ModelFileError
 from ..kernels import Kernel
 from ..search.widths import TimesMedian
 
-#: Classes of this package beside the public ones: the key used in model files, which never changes, and the current
-#: module and name of the class. Each has been read: nothing in them calls what it was given, and none opens files. A
-#: user's function as a kernel (FromCallable) is not among them on purpose.
+#: Private classes of this package: the key used in model files, which never changes, and the current module and name of
+#: the class. Each has been reviewed: none of them calls its attributes or opens files. A user's function as a kernel
+#: (FromCallable) is deliberately not among them.
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
@@ -52,7 +52,7 @@ _OWN = {
     "kproba.scaling.Scaling": ("kproba.data.scaling", "Scaling"),
     "kproba.surface_loss.Certificate": ("kproba.solvers.surface_loss", "Certificate"),
 }
-#: Preprocessing that was read for what a hostile state could do to it; audit.py has the checks that some of it needs.
+#: Preprocessing that was reviewed for what a malicious state could do; audit.py has the checks that some of it needs.
 _PREPROCESSING = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
     "sklearn.decomposition": ("PCA", "TruncatedSVD"),
@@ -110,7 +110,7 @@ _PREPROCESSING = {
     "skrub._utils": ("LRUDict",),
     "skrub.selectors._base": ("All", "And", "Cols", "Filter", "Inv", "NameFilter", "Or", "Sub", "XOr"),
 }
-#: The functions by which skrub's selectors tell columns apart: they look at a column and answer yes or no.
+#: The functions with which skrub's selectors select columns: they take a column and return a boolean.
 _FUNCTIONS = {
     "skrub._dataframe": (
         "is_any_date",
@@ -127,7 +127,7 @@ _FUNCTIONS = {
     "skrub.selectors._selectors": ("_cardinality_below", "_has_dtype", "_null_count_check", "_regex"),
     "fnmatch": ("fnmatchcase",),
 }
-#: Types that parameters such as ``dtype=`` may name.
+#: Types that parameters such as ``dtype=`` may have as their value.
 PLAIN_TYPES: dict[str, type] = {
     **{f"numpy.{t.__name__}": t for t in (np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64)},
     **{f"numpy.{t.__name__}": t for t in (np.uint8, np.uint16, np.uint32, np.uint64, np.bool_, np.number, np.str_)},
@@ -153,7 +153,7 @@ def _flat(listed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
 
 
 def class_tags() -> dict[type, str]:
-    """Class → tag, of those on the list whose modules are imported: an object's class is."""
+    """Class → tag, for listed classes whose modules are imported, as the class of any object is."""
     return {found: tag for tag, found in _imported(_listed_classes()) if isinstance(found, type)}
 
 
@@ -178,59 +178,59 @@ def function_of(tag: str) -> Callable:
 
 def _looked_up(listed: Mapping[str, tuple[str, str]], tag: str, kind: str) -> Any:
     if not isinstance(tag, str) or tag not in listed:
-        raise ModelFileError(f"the {kind} {shortened(tag)} is not among those that a model file may hold.")
+        raise ModelFileError(f"the {kind} {shortened(tag)} is not allowed in a model file.")
     module, name = listed[tag]
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         library = module.partition(".")[0]
         extra = ": pip install 'kproba[tables]'" if library == "skrub" else ""
-        raise ModelFileError(f"{tag} is needed, which {library} does not have here{extra} ({error}).") from error
+        raise ModelFileError(f"{tag} is needed, but {library} does not provide it{extra} ({error}).") from error
 
 
 def state_of(obj: Any) -> dict[str, Any]:
-    """The attributes that describe an object: what a lock, a cache or a device has to do with is left out."""
+    """The attributes that describe an object, without locks, caches and devices."""
     if isinstance(obj, Items):
         return {name: part for name, part in vars(obj.detached()).items() if name not in ORIGIN}
     if isinstance(obj, Memory):
         return {"entries": obj.__getstate__()}
     if isinstance(obj, Partial | Table):
-        return obj.__getstate__()  # without rows that have been summed up, and values that can be computed anew
+        return obj.__getstate__()  # without rows already in the sums, and values that can be recomputed
     state = vars(obj)
     if isinstance(obj, KernelClassifier) and state.get("device_") is not None:
-        return {**state, "device_": None}  # of the fit; predictions choose theirs
+        return {**state, "device_": None}  # the device of the fit; predictions choose their own
     if type(obj).__name__ == "LRUDict":
         return {"capacity": state["capacity"], "cache": {}}
     return state
 
 
-#: Parameters that files of earlier versions lack, and their values for these.
+#: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {"TableModel": {"seen": None}}
 
 
 def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
-    """An object of a listed class with these attributes. No constructor runs, and no method that a file could name."""
+    """An object of a listed class with these attributes. No constructor and no method chosen by a file runs."""
     state = {**_ADDED_LATER.get(cls.__name__, {}), **state}
     check_names(cls, state)
     obj = cls.__new__(cls)
     if not hasattr(obj, "__dict__"):
-        raise ModelFileError(f"{cls.__name__} cannot be made from attributes.")
+        raise ModelFileError(f"{cls.__name__} cannot be created from attributes.")
     if isinstance(obj, Memory):
-        Memory.__setstate__(obj, state["entries"])  # it makes a new lock beside them
+        Memory.__setstate__(obj, state["entries"])  # also creates a new lock
         return obj
     if cls.__name__ == "LRUDict":
         state = {**state, "cache": OrderedDict()}
     obj.__dict__.update(state)
     if is_dataclass(cls) and hasattr(cls, "__post_init__"):
-        cls.__post_init__(obj)  # checks of parameters, of kernels and TimesMedian
+        cls.__post_init__(obj)  # checks the parameters of kernels and TimesMedian
     return obj
 
 
 def check_names(cls: Any, state: dict[str, Any]) -> None:
-    """Refuse attributes that would stand before methods or properties, and all that Python itself uses."""
+    """Raise an error for attributes that would hide methods or properties, or that Python itself uses."""
     for name in state:
         if not name.isidentifier() or name.startswith("__"):
-            raise ModelFileError(f"{cls.__name__} has an attribute {shortened(name)}, which no model has.")
+            raise ModelFileError(f"{cls.__name__} has the invalid attribute {shortened(name)}.")
         own = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _NOTHING)
         if hasattr(type(own), "__get__"):
             raise ModelFileError(f"{cls.__name__} has an attribute {name!r}, which is a method or property of it.")
@@ -246,7 +246,7 @@ def check_names(cls: Any, state: dict[str, Any]) -> None:
 
 
 def _names_of(cls: Any) -> set[str]:
-    """Attributes of objects that the class has a default for; all else that a class has is its own business."""
+    """Attributes of objects for which the class has a default; a file must not set any other class attribute."""
     if is_dataclass(cls):
         return {field.name for field in fields(cls)}
     return {"_on_items", *(_parameters(cls) if issubclass(cls, BaseEstimator) else ())}
@@ -254,11 +254,11 @@ def _names_of(cls: Any) -> set[str]:
 
 @cache
 def _parameters(cls: Any) -> tuple[str, ...]:
-    """Those of an estimator: to find them takes longer than to read a small model."""
+    """The parameters of an estimator, cached since finding them takes longer than reading a small model."""
     return tuple(cls._get_param_names())
 
 
 def shortened(value: Any, most: int = 80) -> str:
-    """What stands in a file, fit to stand in a message."""
+    """A value from a file, shortened for a message."""
     text = repr(value) if isinstance(value, str | int | float | bool | None) else f"a {type(value).__name__}"
     return text if len(text) <= most else text[:most] + "…"
