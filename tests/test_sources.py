@@ -487,7 +487,7 @@ class TestRefused:
         refuses(ValueError, rf"b\.{suffix} has the column 'extra', but .*a\.{suffix} does not", opened, tmp_path)
         assert opened(tmp_path, columns=NAMES).n_features == D
         write(tmp_path / f"b.{suffix}", labelled().drop_columns(["c"]))
-        refuses(ValueError, rf"a\.{suffix} has the column 'c', which .*b\.{suffix} does not", opened, tmp_path)
+        refuses(ValueError, rf"a\.{suffix} has the column 'c', but .*b\.{suffix} does not", opened, tmp_path)
         refuses(ValueError, rf"columns refers to the column 'c', which .*b\.{suffix}", opened, tmp_path, columns=NAMES)
         write(tmp_path / f"b.{suffix}", labelled().drop_columns(["y"]))
         refuses(ValueError, rf"target refers to the column 'y', which .*b\.{suffix}", opened, tmp_path)
@@ -700,7 +700,7 @@ class TestWriter:
     def test_refused(self, tmp_path):
         pytest.importorskip("pyarrow")
         refuses(ValueError, r"out\.xls: no format is known.*\.parquet", ProbabilityWriter, tmp_path / "out.xls", "ab")
-        refuses(FileNotFoundError, "no directory .*nowhere", ProbabilityWriter, tmp_path / "nowhere" / "o.csv", "ab")
+        refuses(FileNotFoundError, "nowhere does not exist; create it first", ProbabilityWriter, tmp_path / "nowhere" / "o.csv", "ab")
         refuses(ValueError, "same column name: proba_1, proba_1", ProbabilityWriter, tmp_path / "o.csv", [1, "1"])
         (tmp_path / "d.csv").mkdir()
         refuses(IsADirectoryError, r"d\.csv.*is a directory", ProbabilityWriter, tmp_path / "d.csv", "ab")

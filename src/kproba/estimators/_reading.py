@@ -140,7 +140,7 @@ def summarise(model, source: Source, seed: int, record: PassRecord) -> Summary:
 
 
 def _source_of(model, X, y, sample_weight) -> Source | None:
-    """X as a source of rows where it is one; None if it is in memory."""
+    """X as a source of rows; None if it is an array or list in memory."""
     if isinstance(X, str | os.PathLike):
         raise TypeError(f"X={str(X)!r} is a path; pass kproba.open_rows({str(X)!r}, target=...) to read its rows.")
     if isinstance(X, Iterator):

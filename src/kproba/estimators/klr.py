@@ -289,11 +289,11 @@ class KernelLogisticRegression(KernelClassifier):
         """
         pose: Any = self._streamed(rows, data) if data.is_sample else lambda kernel, _: search.pose(rows, kernel)
         needs_scores = self.loo != "auto"
-        settling = FinalSolve(search, rows, pose, data.is_sample, keep_total_penalty, needs_scores, self._by_folds)
+        final = FinalSolve(search, rows, pose, data.is_sample, keep_total_penalty, needs_scores, self._by_folds)
         if not data.is_sample or isinstance(best, Kernel) or self._by_folds:
-            return settling.solve(best)
+            return final.solve(best)
         problem = pose(best.kernel, best.solution.ridge)
-        return settling.solve_at(problem, self._ridge_by_sample(search, best, problem))
+        return final.solve_at(problem, self._ridge_by_sample(search, best, problem))
 
     def _streamed(self, rows: Rows, data: Training):
         """A function that makes the problem on all rows from a kernel.

@@ -234,8 +234,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
                 search, table.kernels, table.rows, table.scaling, self.width, staged, folds=folds
             )
             rows = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
-            settling = self._settling(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
-            solved = self._by_gradients(settling, best) if self.solver == "sgd" else settling.solve(best)
+            final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
+            solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
         self._store_solution(solved, search.record, data.rows)
         self._store_leave_one_out(solved.solution.held_out, data)
 
@@ -285,19 +285,19 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         return in_memory if everything is None else summed_up
 
-    def _settling(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
+    def _final_solve(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
         needs_scores = self.loo != "auto" or self.link in CALIBRATED
         return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, self.selection == "cv")
 
-    def _by_gradients(self, settling: FinalSolve, best: Candidate | Kernel) -> Candidate:
+    def _by_gradients(self, final: FinalSolve, best: Candidate | Kernel) -> Candidate:
         """Fit the selected kernel on all rows with stochastic gradients."""
-        search, rows = settling.search, settling.rows
+        search, rows = final.search, final.rows
         kernel, ridge = (best, search.ridges[0]) if isinstance(best, Kernel) else (best.kernel, best.solution.ridge)
         if isinstance(best, Candidate):
             ridge = shrink_by_root_of_rows(ridge, best.problem.rows.total_weight, rows.total_weight)
         basis = search.pose(rows, kernel).basis
         problem = StochasticLeastSquares(rows, basis, self._is_rkhs(), int(self.passes), search.seed, int(self.folds))
-        return settling.solve_at(problem, ridge)
+        return final.solve_at(problem, ridge)
 
     def _fit_sums(self, rows: Rows, partial: Partial) -> None:
         """Solve again with the current sums, in the existing basis."""
@@ -310,7 +310,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             if isinstance(self.ridge, str) and partial.look.n_rows >= MORE_ROWS * partial.n_chosen:
                 ridge = search.climb(problem, ridge).solution.ridge
                 partial.n_chosen = partial.look.n_rows
-            solved = self._settling(search, scaled, lambda *_: problem, True).solve_at(problem, ridge)
+            solved = self._final_solve(search, scaled, lambda *_: problem, True).solve_at(problem, ridge)
         self._store_solution(solved, search.record, rows)
         self.search_results_ = tried  # the first rows selected the parameters, so their search is the one to report
 
