@@ -311,7 +311,7 @@ def test_refuses_to_save(tmp_path):
         (LSPC(ridge=-1), "cannot be saved: ridge=-1 must be positive"),
         (make_pipeline(StandardScaler(), LSPC(), memory="folder"), "memory names a folder"),
         (make_pipeline(CountVectorizer(input="filename"), LSPC()), "would open files"),
-        ("a text", "it is a str, no estimator"),
+        ("a text", "it is a str, not an estimator"),
         (Foreign, "no estimator"),
     ]:
         with pytest.raises(ModelFileError, match=words):
