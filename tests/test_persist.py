@@ -312,7 +312,7 @@ def test_refuses_to_save(tmp_path):
         (make_pipeline(StandardScaler(), LSPC(), memory="folder"), "memory names a folder"),
         (make_pipeline(CountVectorizer(input="filename"), LSPC()), "would open files"),
         ("a text", "it is a str, not an estimator"),
-        (Foreign, "no estimator"),
+        (Foreign, "not an estimator"),
     ]:
         with pytest.raises(ModelFileError, match=words):
             kproba.save(model, path)
