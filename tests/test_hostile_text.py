@@ -153,7 +153,11 @@ class TestTerminal:
         frame.assign(a=ESCAPE).to_csv(odd, index=False)
         assert run("evaluate", odd, "--model", model) == 0
         shown = capsys.readouterr()
-        assert "note: column 'a': the model was fitted on numbers, but none of the 60 values" in shown.err and is_safe(shown.err) and is_safe(shown.out)
+        assert (
+            "note: column 'a': the model was fitted on numbers, but none of the 60 values" in shown.err
+            and is_safe(shown.err)
+            and is_safe(shown.out)
+        )
 
     def test_usage(self, capsys):
         with pytest.raises(SystemExit):

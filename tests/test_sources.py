@@ -700,7 +700,13 @@ class TestWriter:
     def test_refused(self, tmp_path):
         pytest.importorskip("pyarrow")
         refuses(ValueError, r"out\.xls: no format is known.*\.parquet", ProbabilityWriter, tmp_path / "out.xls", "ab")
-        refuses(FileNotFoundError, "nowhere does not exist; create it first", ProbabilityWriter, tmp_path / "nowhere" / "o.csv", "ab")
+        refuses(
+            FileNotFoundError,
+            "nowhere does not exist; create it first",
+            ProbabilityWriter,
+            tmp_path / "nowhere" / "o.csv",
+            "ab",
+        )
         refuses(ValueError, "same column name: proba_1, proba_1", ProbabilityWriter, tmp_path / "o.csv", [1, "1"])
         (tmp_path / "d.csv").mkdir()
         refuses(IsADirectoryError, r"d\.csv.*is a directory", ProbabilityWriter, tmp_path / "d.csv", "ab")
