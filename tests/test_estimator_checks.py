@@ -8,7 +8,8 @@ from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceK
 ESTIMATORS = [
     LSPC(),
     *[LSPC(link=link) for link in ("softmax", "clip", "clip-parameters", "none")],
-    *[LSPC(centers=centers) for centers in ("all", "class", 5, ("class", 3))],
+    *[LSPC(centers=centers) for centers in ("all", 5, ("class", 3))],
+    LSPC(centers="class", kernel="gaussian", width="median"),
     LSPC(selection="cv", folds=2),
     LSPC(penalty="parameters", solver="eigen", scaling="standard"),
     recipes.lspc_2010(),
@@ -20,8 +21,8 @@ ESTIMATORS = [
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=5),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.01, candidates=5),
     SurfaceKernelClassifier(),
-    SurfaceKernelClassifier(link="clip", selection="cv", folds=2, centers="random"),
-    SurfaceKernelClassifier(link="none", centers="class-k-means", kernel="laplacian"),
+    SurfaceKernelClassifier(link="clip", selection="cv", folds=2, centers="random", kernel="gaussian"),
+    SurfaceKernelClassifier(link="none", centers="class-k-means", kernel="laplacian", width="median"),
     SurfaceKernelClassifier(solver="nelder-mead", max_iter=2000, n_restarts=1, width=1.0, link="clip", n_centers=8),
     SurfaceKernelClassifier(solver="swarm", max_iter=300, width=1.0, link="clip", n_centers=8),
 ]
