@@ -15,7 +15,7 @@ ESTIMATORS = [
     recipes.lspc_2010(),
     recipes.lspc_new_2011(),
     KernelLogisticRegression(),
-    KernelLogisticRegression(solver="lbfgs", centers="class", kernel="gaussian", width="median", ridge=0.01),
+    KernelLogisticRegression(solver="lbfgs", centers=("class", 5), kernel="gaussian", width="median", ridge=0.01),
     KernelLogisticRegression(solver="sgd", tol=0.1, max_iter=1000, centers=5),
     ImportVectorMachine(),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=5),
