@@ -7,24 +7,29 @@ from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceK
 
 ESTIMATORS = [
     LSPC(),
-    *[LSPC(link=link) for link in ("softmax", "clip", "clip-parameters", "none")],
-    *[LSPC(centers=centers) for centers in ("all", 5, ("class", 3))],
+    *[LSPC(link=link) for link in ("clip", "none")],
+    LSPC(link="clip-parameters", kernel="gaussian"),
+    *[LSPC(centers=centers) for centers in (5, ("class", 3))],
     LSPC(centers="class", kernel="gaussian", width="median"),
-    LSPC(selection="cv", folds=2),
+    LSPC(selection="cv", folds=2, kernel="gaussian"),
     LSPC(penalty="parameters", solver="eigen", scaling="standard"),
     recipes.lspc_2010(),
     recipes.lspc_new_2011(),
     KernelLogisticRegression(),
     KernelLogisticRegression(solver="lbfgs", centers=("class", 5), kernel="gaussian", width="median", ridge=0.01),
-    KernelLogisticRegression(solver="sgd", tol=0.1, max_iter=1000, centers=5),
+    KernelLogisticRegression(
+        solver="sgd", tol=0.1, max_iter=1000, centers=5, kernel="gaussian", width="median", ridge=0.1
+    ),
     ImportVectorMachine(),
-    ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=5),
+    ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=3),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.01, candidates=5),
     SurfaceKernelClassifier(),
-    SurfaceKernelClassifier(link="clip", selection="cv", folds=2, centers="random", kernel="gaussian"),
+    SurfaceKernelClassifier(
+        link="clip", selection="cv", folds=2, centers="random", kernel="gaussian", width=(0.5, 1.0)
+    ),
     SurfaceKernelClassifier(link="none", centers="class-k-means", kernel="laplacian", width="median"),
-    SurfaceKernelClassifier(solver="nelder-mead", max_iter=2000, n_restarts=1, width=1.0, link="clip", n_centers=8),
-    SurfaceKernelClassifier(solver="swarm", max_iter=300, width=1.0, link="clip", n_centers=8),
+    SurfaceKernelClassifier(solver="nelder-mead", max_iter=500, n_restarts=1, width=1.0, link="clip", n_centers=8),
+    SurfaceKernelClassifier(solver="swarm", max_iter=100, width=1.0, link="clip", n_centers=8),
 ]
 
 
