@@ -162,7 +162,7 @@ def test_a_function_may_return_a_sparse_matrix():
 def test_a_loader_of_batches():
     data = pytest.importorskip("torch.utils.data")
     loader = data.DataLoader(list(X), batch_size=10)
-    with pytest.raises(TypeError, match=r"DataLoader of PyTorch.*partial_fit"):
+    with pytest.raises(TypeError, match=r"PyTorch DataLoader.*partial_fit"):
         LSPC().fit(loader, Y)
 
 
