@@ -84,6 +84,10 @@ class Basis:
         """Φᵀ·values in float64."""
         return phi.astype(np.float64, copy=False).T @ values
 
+    def for_sums(self, ridge: float, rkhs: bool) -> Basis:
+        """This basis in the precision that sums for a ridge need: float64, as always on the CPU."""
+        return self
+
     def running_moments(self, k: int, before: Moments | None = None) -> Any:
         """Running sums to which rows are added, starting at zero or at the sums ``before``."""
         return Moments.zeros(self.n_centers, k) if before is None else before

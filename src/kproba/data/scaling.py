@@ -177,3 +177,8 @@ def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
     shrunk = sensitivity + mean * 5.0 * d / n
     octaves = 0.25 * np.log2(shrunk / shrunk.max())
     return np.exp2(np.round(8.0 * octaves) / 8.0)
+
+
+def scaled_rows(rows: Rows, scaling: Scaling | None) -> Rows:
+    """The rows with their columns scaled; None leaves them unchanged."""
+    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))

@@ -16,6 +16,7 @@ from ..messages import did_you_mean
 from ..search.pose import CenterChoice, is_given
 from ..search.widths import TimesMedian
 from ..validation import LARGEST_RIDGE, check_choice, check_folds, check_given_centers, check_positive
+from ._sanity import refuse_more_than_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,8 +64,8 @@ def check_ridge_and_centers(model) -> None:
     _check_center_mode(model.centers)
 
 
-def check_centers_against(model, rows: Rows, n_given: int) -> None:
-    """Raise an error for centres that do not match the rows."""
+def check_centers_against(model, rows: Rows, n_given: int, makes_squares: bool) -> None:
+    """Raise an error for centres that do not match the rows, or whose square matrix does not fit in memory."""
     if isinstance(model.centers, int | np.integer) and model.centers > n_given:
         raise ValueError(
             f"centers={model.centers} is more than the {n_given} rows of X with positive weight; "
@@ -72,6 +73,8 @@ def check_centers_against(model, rows: Rows, n_given: int) -> None:
         )
     if is_given(model.centers) and not isinstance(rows.X, Items):
         check_given_centers(model.centers, rows.X.shape[1], model._is_precomputed)
+    if makes_squares and model.device_ is None:
+        refuse_more_than_memory(round(CenterChoice(model.centers).density(rows.n_distinct) * rows.n_distinct))
 
 
 def center_choice(model, scaling) -> CenterChoice:

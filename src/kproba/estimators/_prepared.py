@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from ..data.rows import Rows
 from ..data.sampling import subsample
-from ..data.scaling import Scaling
-from ..kernels import Kernel, Precomputed, as_kernels
+from ..data.scaling import scaled_rows
+from ..kernels import Precomputed, as_kernels
+from ..search.choose import Prepared
 from ..threads import n_workers
 from ._reading import Training
-
-
-class Prepared(NamedTuple):
-    """Scaled rows, the subset used in the search, the candidate kernels, and the scaling."""
-
-    rows: Rows
-    few: Rows
-    kernels: list[Kernel]
-    scaling: Scaling | None
 
 
 def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
@@ -30,8 +19,3 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     kernels = [kernel.prepared(few.X, n_workers(model.n_jobs), model.verbose) for kernel in kernels]
     model._check_units(few, kernels, scaling, data.seed)
     return Prepared(rows, few, kernels, scaling)
-
-
-def scaled_rows(rows: Rows, scaling: Scaling | None) -> Rows:
-    """The rows with their columns scaled; None leaves them unchanged."""
-    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))

@@ -15,6 +15,7 @@ from ..data.items import Items
 from ..data.labels import class_factors, encode_labels
 from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
+from ..data.scaling import scaled_rows
 from ..exceptions import ConvergenceWarning
 from ..kernels import Kernel, as_kernels
 from ..kernels.projected import project_indefinite
@@ -55,7 +56,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
 from ._base import KernelClassifier
-from ._prepared import prepare, scaled_rows
+from ._prepared import prepare
 from ._reading import Training, read
 
 #: 2001 Fig. 2: λ from e^10 down to e^-10.

@@ -20,7 +20,7 @@ from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
 from ..progress import Progress
 from ..search.candidates import Candidate
-from ..search.choose import GRID_ROWS, choose, ridge_candidates
+from ..search.choose import GRID_ROWS, Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, keep_total_penalty
 from ..search.losses import CalibratedLogLoss, LogLoss
 from ..search.pose import CenterChoice, Pose, is_given
@@ -53,9 +53,8 @@ from ._parameters import (
     knows_number_of,
     scores_of_all,
 )
-from ._prepared import Prepared, prepare, scaled_rows
+from ._prepared import prepare
 from ._reading import Training, read
-from ._sanity import refuse_more_than_memory
 
 #: Candidate ridges.
 RIDGES = tuple(10.0**e for e in range(-1, -9, -1))
@@ -205,23 +204,14 @@ class KernelLogisticRegression(KernelClassifier):
     ) -> Self:
         self._check_parameters()
         data = read(self, X, y, sample_weight, classes, checkpoint)
-        self._check_against(data.rows, data.n_given)
+        check_centers_against(self, data.rows, data.n_given, makes_squares=knows_number_of(self.centers))
         table = prepare(self, data)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             search = self._search(table, data, progress)
             staged, folds = partial(self._staged, search, table.scaling), int(self.folds) if self._by_folds else None
-            chosen = choose(
-                search,
-                table.kernels,
-                table.rows,
-                table.scaling,
-                self.width,
-                staged,
-                folds=folds,
-                grid_rows=self._grid_rows(table.rows),
-            )
-            best, self.scaling_ = chosen
-            rows = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
+            grid_rows = self._grid_rows(table.rows)
+            best, self.scaling_ = choose(search, table, self.width, staged, folds=folds, grid_rows=grid_rows)
+            rows = table.scaled_by(self.scaling_, data.rows)
             solved = self._solve_on_all_rows(search, best, rows, data)
         link = Sigmoid() if data.rows.is_multilabel else Softmax()
         self._store(solved, link, search.record, data.rows)
@@ -300,7 +290,7 @@ class KernelLogisticRegression(KernelClassifier):
 
         Gradients come from all rows, and a sample keeps its features in memory.
         """
-        density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
+        density = CenterChoice(self.centers).density_in_sample(data.size, rows.n_distinct)
         pose = self._pose(self._problem, self.scaling_, density, data.seed)
 
         def streamed(kernel: Kernel, ridge: float) -> StreamedLikelihood:
@@ -327,12 +317,6 @@ class KernelLogisticRegression(KernelClassifier):
         yield from center_for_every_row(self.centers)
         if self.solver not in ("auto", "newton"):
             yield f"solver={self.solver!r} needs all rows in memory; for a source of rows use solver='auto'."
-
-    def _check_against(self, rows: Rows, n_given: int) -> None:
-        """Raise an error for parameters that do not match the data."""
-        check_centers_against(self, rows, n_given)
-        if knows_number_of(self.centers) and self.device_ is None:
-            refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))
 
     def _check_parameters(self) -> None:
         check_fraction("tol", self.tol)

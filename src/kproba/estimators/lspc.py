@@ -10,10 +10,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..basis.basis import Basis, MomentsOf
-from ..basis.device_basis import DeviceBasis
+from ..basis.basis import Basis
 from ..data.items import Items
 from ..data.rows import Rows
+from ..data.scaling import scaled_rows
 from ..kernels import Kernel, as_kernels
 from ..links import CALIBRATED, fit_link
 from ..papers.stochastic import StochasticLeastSquares
@@ -22,7 +22,7 @@ from ..problems.least_squares import ClassSimilarity, LeastSquares
 from ..problems.missing_tags import least_squares
 from ..progress import Progress
 from ..search.candidates import Candidate
-from ..search.choose import choose, ridge_candidates
+from ..search.choose import Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, shrink_by_root_of_rows
 from ..search.losses import loss_for_link
 from ..search.pose import CenterChoice, Pose, is_given
@@ -57,9 +57,8 @@ from ._parameters import (
     scores_of_all,
 )
 from ._partial import Partial, TakesMoreRows
-from ._prepared import Prepared, prepare, scaled_rows
+from ._prepared import prepare
 from ._reading import Training, read
-from ._sanity import refuse_more_than_memory
 
 SOLVERS = ("auto", "cholesky", "eigen", "cg", "sgd")
 #: partial_fit searches for a better ridge each time the number of rows has grown by this factor.
@@ -230,10 +229,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
             weighs_columns = self.scaling == "auto" and not is_given(self.centers)
             staged = partial(search.staged, scaling=table.scaling, relevance=weighs_columns)
             folds = int(self.folds) if self.selection == "cv" else None
-            best, self.scaling_ = choose(
-                search, table.kernels, table.rows, table.scaling, self.width, staged, folds=folds
-            )
-            rows = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
+            best, self.scaling_ = choose(search, table, self.width, staged, folds=folds)
+            rows = table.scaled_by(self.scaling_, data.rows)
             final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
         self._store_solution(solved, search.record, data.rows)
@@ -275,13 +272,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
-            # as many centres as the number of all rows calls for, drawn from the sample
-            density = min(1.0, CenterChoice(self.centers).density(data.size) * data.size / rows.n_distinct)
+            density = CenterChoice(self.centers).density_in_sample(data.size, rows.n_distinct)
             problem: Any = self._pose(self.scaling_, density, data.seed)(rows, kernel).on(self.device_)
-            if isinstance(problem.basis, DeviceBasis):
-                problem = replace(problem, basis=problem.basis.for_sums(ridge, problem.rkhs))
-            statistic = MomentsOf(problem.basis, everything.encoding(self.scaling_))
-            return replace(problem, given=everything.sum(statistic))
+            return problem.with_sums(everything, self.scaling_, ridge)
 
         return in_memory if everything is None else summed_up
 
@@ -378,9 +371,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         """Raise an error for parameters that do not match the data."""
-        check_centers_against(self, rows, n_given)
-        if self._makes_squares and self.device_ is None:
-            refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))
+        check_centers_against(self, rows, n_given, self._makes_squares)
         if self.solver == "cg" and isinstance(rows.X, Items):
             raise ValueError("solver='cg' needs numeric rows; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:

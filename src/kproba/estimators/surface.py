@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ..basis.basis import Basis, MomentsOf
+from ..basis.basis import Basis
 from ..basis.centers import Centers, kmeans_centers, subset_centers
-from ..basis.device_basis import basis_on
-from ..data.all_rows import SumsOverRows
 from ..data.items import Items
 from ..data.rows import Rows
+from ..data.scaling import scaled_rows
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..links import CALIBRATED, fit_link
 from ..papers.surface_solvers import SOLVERS
 from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
+from ..search.choose import Prepared
 from ..search.losses import loss_for_link
 from ..search.record import SearchRecord
 from ..search.staged import NEIGHBOURS, Search, supports_relevance
@@ -43,7 +43,7 @@ from ..validation import check_choice, check_count, check_given_centers
 from ._base import KernelClassifier
 from ._parameters import check_search_parameters, documented_fit, scores_of_all
 from ._partial import Partial, TakesMoreRows
-from ._prepared import Prepared, prepare, scaled_rows
+from ._prepared import prepare
 from ._reading import Training, read
 
 #: Candidate widths as multiples of the median distance.
@@ -217,21 +217,16 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         table, record = prepare(self, data, SEARCH_ROWS), SearchRecord()
         with Progress(self.verbose, title=type(self).__name__) as progress:
             kernel, self.scaling_ = self._choose(table, data, record, progress)
-            scaled = table.rows if self.scaling_ is table.scaling else scaled_rows(data.rows, self.scaling_)
+            scaled = table.scaled_by(self.scaling_, data.rows)
             settings = self._settings(data.seed, progress)
             problem = self._problem(
                 scaled, kernel, self._centers(scaled, self.scaling_, data.size, data.seed), settings
             )
             if data.everything is not None:
-                problem = self._with_sums(problem, data.everything)
+                problem = problem.with_sums(data.everything, self.scaling_, self.device_)
             held_out = self._solve(problem, data.rows)
         self.search_results_ = record.columns()
         self._store_leave_one_out(held_out, data)
-
-    def _with_sums(self, problem: Surface, everything: SumsOverRows) -> Surface:
-        """The problem with the sums over all rows, in float64: without a ridge, float32 sums are too inaccurate."""
-        basis = basis_on(problem.basis, self.device_, use_float64=True)
-        return replace(problem, given=everything.sum(MomentsOf(basis, everything.encoding(self.scaling_))))
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
         """Maximise, calibrate and set the fitted attributes; returns the held-out outputs if they are needed."""

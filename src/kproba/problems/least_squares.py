@@ -17,9 +17,10 @@ import numpy as np
 from scipy import linalg
 
 from ..arrays import Device
-from ..basis.basis import Basis
+from ..basis.basis import Basis, MomentsOf
 from ..basis.device_basis import DeviceBasis
 from ..basis.moments import Moments
+from ..data.all_rows import SumsOverRows
 from ..data.rows import Batch, Rows
 from ..progress import Progress
 from ..solvers.cholesky import CholeskyPath
@@ -128,6 +129,11 @@ class LeastSquares:
     @property
     def total_weight(self) -> float:
         return self.rows.total_weight if self.given is None else self.given.n
+
+    def with_sums(self, everything: SumsOverRows, scaling, ridge: float) -> LeastSquares:
+        """The problem on all rows, of which ``rows`` is a sample, for ridges near the given one."""
+        basis = self.basis.for_sums(ridge, self.rkhs)
+        return replace(self, basis=basis, given=everything.sum(MomentsOf(basis, everything.encoding(scaling))))
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions from the moments of all rows minus those of ``inside``, and the scores of these rows."""

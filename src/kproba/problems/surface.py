@@ -14,8 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ..basis.basis import Basis
+from ..arrays import Device
+from ..basis.basis import Basis, MomentsOf
+from ..basis.device_basis import basis_on
 from ..basis.moments import Moments
+from ..data.all_rows import SumsOverRows
 from ..data.folds import stratified_folds
 from ..data.rows import Rows
 from ..progress import Progress
@@ -86,6 +89,14 @@ class Surface:
     @cached_property
     def moments(self) -> Moments:
         return self.basis.moments(self.rows) if self.given is None else self.given
+
+    def with_sums(self, everything: SumsOverRows, scaling, device: Device | None) -> Surface:
+        """The problem on all rows, of which ``rows`` is a sample.
+
+        The sums are in float64 on a device too: without a ridge, float32 sums are too inaccurate.
+        """
+        basis = basis_on(self.basis, device, use_float64=True)
+        return replace(self, given=everything.sum(MomentsOf(basis, everything.encoding(scaling))))
 
     @cached_property
     def maximum(self) -> Maximum:

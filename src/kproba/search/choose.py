@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
-from ..data.scaling import Scaling
+from ..data.scaling import Scaling, scaled_rows
 from ..kernels import Kernel, Precomputed
 from .candidates import Candidate
 from .staged import Search, most_informative_tags
@@ -24,11 +24,22 @@ UNIT_ROWS = 100
 Staged = Callable[[Rows, list[Kernel]], tuple[Candidate, Scaling | None]]
 
 
+class Prepared(NamedTuple):
+    """Scaled rows, the subset used in the search, the candidate kernels, and the scaling."""
+
+    rows: Rows
+    few: Rows
+    kernels: list[Kernel]
+    scaling: Scaling | None
+
+    def scaled_by(self, scaling: Scaling | None, unscaled: Rows) -> Rows:
+        """All rows under the scaling that the search has chosen, which may be the one they have."""
+        return self.rows if scaling is self.scaling else scaled_rows(unscaled, scaling)
+
+
 def choose(
     search: Search,
-    kernels: Sequence[Kernel],
-    rows: Rows,
-    scaling: Scaling | None,
+    table: Prepared,
     width: Any,
     staged: Staged,
     *,
@@ -39,9 +50,10 @@ def choose(
 
     Returns just the kernel if there is nothing to choose. With ``folds``, candidates are compared by cross-validation.
     """
+    rows, scaling = table.rows, table.scaling
     is_open = isinstance(width, str) and width == "auto"
     widths = TimesMedian() if is_open else TimesMedian((1.0,)) if isinstance(width, str) else width
-    candidates = width_candidates(kernels, widths, rows, search.seed)
+    candidates = width_candidates(table.kernels, widths, rows, search.seed)
     if len(candidates) == 1 and len(search.ridges) == 1:
         return candidates[0], scaling
     if folds is not None:

@@ -46,6 +46,10 @@ class CenterChoice:
             return auto_centers(n) / n if self.centers == "auto" else 1.0
         return SOME
 
+    def density_in_sample(self, n: int, n_sample: int) -> float:
+        """Centres per row of a sample that has all the centres of n rows, as far as it has that many."""
+        return min(1.0, self.density(n) * n / n_sample)
+
     def choose(self, rows: Rows, kernel: Kernel, density: float, seed: int) -> Centers:
         """The centres for all rows, or for a sample of them with as many centres per row as in the whole problem."""
         if self.points is not None:
