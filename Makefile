@@ -39,7 +39,7 @@ torch: $(STAMP)test ## the tests of tensors with PyTorch, on the CPU
 	$(BIN)/python -m pytest tests/test_devices.py
 
 fuzz: $(STAMP)fuzz ## load a million mutated model files, guided by coverage: about an hour on one core
-	$(BIN)/python scripts/fuzz_model_files.py --runs 1000000 --keep out/fuzz
+	$(BIN)/python -m benchmarks.fuzzing
 
 browser: $(STAMP)test ## install Chromium if need be, and run the tests of the report in it
 	scripts/install_chromium.sh

@@ -43,6 +43,7 @@ MODULES = {
     "reject": "reject",
     "command": "command",
     "first_minutes": "first_minutes",
+    "fuzzing": "fuzzing",
 }
 
 

@@ -30,6 +30,7 @@ PAGES = (
     "docs/deployment.md",
     "docs/reject.md",
     "docs/probabilities.md",
+    "docs/model_files.md",
     "docs/command.md",
 )
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
@@ -145,6 +146,21 @@ def random_problems(payload: dict) -> str:
     total = [sum(kinds[kind] for kinds in payload["outcomes"].values()) for kind in ("fitted", "refused", "failed")]
     rows.append([f"**all {payload['done']:,}**", *(f"**{number:,}**" for number in total)])
     return markdown(["", "fitted", "refused, naming the argument", "failed"], rows)
+
+
+def fuzzing(payload: dict) -> str:
+    """One row: what became of the inputs."""
+    kinds = ("inputs", "refused", "predicts", "unfitted", "too wide", "violations")
+    header = [
+        "inputs",
+        "refused",
+        "load and predict",
+        "never fitted",
+        "too wide to try",
+        "break a guarantee",
+        "slowest, s",
+    ]
+    return markdown(header, [[*(f"{payload[kind]:,}" for kind in kinds), f"{payload['slowest_s']:.2f}"]])
 
 
 def onnx_graphs(payload: dict) -> str:
@@ -753,6 +769,7 @@ TABLES = (
     predict_floor,
     memory,
     random_problems,
+    fuzzing,
     onnx_graphs,
     centers,
     klr_letter,

@@ -21,6 +21,7 @@ from benchmarks import (
     all_centers,
     command,
     first_minutes,
+    fuzzing,
     interruptions,
     many_rows,
     random_problems,
@@ -225,6 +226,17 @@ def test_quick_run_of_many_rows_writes_what_its_table_shows(name, tmp_path, monk
         assert results.read(name, tmp_path)["identical"]
     if name == "cluster":
         assert results.read(name, tmp_path)["differences"]["a worker killed and undisturbed"] < 1e-8
+
+
+def test_fuzzing_adds_up_its_seeds_and_goes_on_where_it_was(tmp_path):
+    done = {"inputs": 30, "refused": 28, "predicts": 1, "violations": 1, "slowest_s": 5.0}
+    (tmp_path / "r1.json").write_text(json.dumps(done))
+    options = ["--plain", "--runs", "30", "--seeds", "2", "--folder", str(tmp_path), "--out", str(tmp_path)]
+    fuzzing.main(options)
+    found = results.read("fuzzing", tmp_path)
+    assert found["inputs"] == 60 and found["violations"] == 1 and found["slowest_s"] == 5.0
+    assert sum(found[kind] for kind in fuzzing.KINDS) == 60 and not found["guided"]
+    assert "| 60 |" in tables.render("<!-- table: fuzzing -->\n<!-- /table -->", tmp_path)
 
 
 def test_blocks_of_rows_depend_on_their_number_alone(tmp_path):

@@ -122,9 +122,10 @@ class TestFit:
     def test_other_estimators(self, folder, estimator, capsys):
         model = folder / f"{estimator}.kproba"
         words = ("fit", folder / "train.csv", "--target", "income", "--model", model, "--estimator", estimator)
-        most = 0.52 if estimator == "surface" else 0.4  # it has no ridge against 30 columns of noise
-        assert answer(capsys, *words)["leave_one_out"]["error"] < most
-        assert answer(capsys, "evaluate", folder / "test.csv", "--model", model)["error"]["value"] < most
+        if estimator == "surface":  # it has no ridge against the 30 columns of the text, which are noise here
+            words = (*words, "--ignore", "remark")
+        assert answer(capsys, *words)["leave_one_out"]["error"] < 0.4
+        assert answer(capsys, "evaluate", folder / "test.csv", "--model", model)["error"]["value"] < 0.4
 
     @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="these BLAS kernels are of x86")
     def test_same_model_on_every_processor(self, folder, tmp_path):
@@ -398,7 +399,10 @@ class TestBadInput:
             (("fit", "{blank}", "--target", "income", "--stream"), "'income' is empty in every row"),
             (("evaluate", "{blank}", "--model", "{model}"), "'income' is empty in every row"),
             (("fit", "{sheet}", "--target", "income", "--stream"), "Excel files cannot be read in chunks"),
-            (("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"), "nowhere does not exist; create"),
+            (
+                ("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"),
+                "nowhere does not exist; create it first",
+            ),
             (("fit", "{junk}", "--target", "y"), "could not be read as parquet"),
             (("fit", "{odd}", "--target", "y"), "--format"),
             (("predict", "{train}", "--model", "{train}"), "train.csv"),
