@@ -60,6 +60,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     #: whether the fit iterates until it meets a tolerance, which magnifies rounding errors: the rows are then sorted
     #: so that the result does not depend on their order in X
     _iterates = False
+    #: whether kernel="auto" may be learnt, and whether the ridge is the noise learnt with it
+    _learns = True
+    _ridge_is_noise = False
     #: whether the model was fitted on objects that are not vectors
     _on_items = False
 

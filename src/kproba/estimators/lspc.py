@@ -46,6 +46,7 @@ from ..typing import (
 )
 from ..validation import check_choice, check_count, check_link
 from ._base import KernelClassifier
+from ._learning import store_learnt
 from ._parameters import (
     center_choice,
     center_for_every_row,
@@ -234,6 +235,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
         self._store_solution(solved, search.record, data.rows)
+        store_learnt(self, table, data)
         self._store_leave_one_out(solved.solution.held_out, data)
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
@@ -242,7 +244,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return Search(
             pose=self._pose(table.scaling, density, data.seed),
             judge=loss_for_link(self.link, data.rows),
-            ridges=ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit),
+            ridges=self._ridges(table, data),
             any_ridge=isinstance(self.ridge, str),
             density=density,
             workers=n_workers(self.n_jobs),
@@ -250,6 +252,13 @@ class LSPC(TakesMoreRows, KernelClassifier):
             record=SearchRecord(),
             progress=progress,
         )
+
+    def _ridges(self, table: Prepared, data: Training) -> list[float]:
+        """The ridges to compare; a learnt kernel comes with its noise nλ, which does not depend on the rows."""
+        if table.learnt is not None and isinstance(self.ridge, str):
+            weight = data.rows.total_weight if data.everything is None else data.everything.total_weight
+            return [table.learnt.noise / weight]
+        return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
     def _pose(self, scaling, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
@@ -310,6 +319,13 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _store_solution(self, solved: Candidate, record: SearchRecord, rows: Rows) -> None:
         self._store(solved, fit_link(self.link, solved.solution.held_out, rows), record, rows)
         self.penalty_ = "rkhs" if self._is_rkhs() else "parameters"
+
+    _ridge_is_noise = True
+
+    @property
+    def _learns(self) -> bool:
+        """Leave-one-out of a sample has the RKHS penalty and separate classes."""
+        return self._is_rkhs() and self.class_similarity is None and self.selection == "loo"
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients only makes sense if the coefficients themselves are penalised, as in the papers."""

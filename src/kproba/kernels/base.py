@@ -69,6 +69,10 @@ class Kernel:
         """The median heuristic: a width that suits a sample of pairs."""
         raise NotImplementedError(f"The {self.name} kernel has no width.")
 
+    def median_width(self, X) -> float:
+        """The median heuristic for a sample of rows."""
+        return self.width_unit(self.pairs(X, X))
+
     def with_width(self, width: float) -> Self:
         """A copy with another width; kernels without a width are returned unchanged."""
         return replace(self, width=float(width)) if self.has_width else self  # type: ignore[type-var]

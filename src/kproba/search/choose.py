@@ -12,6 +12,7 @@ from ..data.sampling import sample_rows, subsample
 from ..data.scaling import Scaling, scaled_rows
 from ..kernels import Kernel, Precomputed
 from .candidates import Candidate
+from .learnt.outer_folds import LearntKernel
 from .staged import Search, most_informative_tags
 from .widths import TimesMedian, width_candidates
 
@@ -25,12 +26,13 @@ Staged = Callable[[Rows, list[Kernel]], tuple[Candidate, Scaling | None]]
 
 
 class Prepared(NamedTuple):
-    """Scaled rows, the subset used in the search, the candidate kernels, and the scaling."""
+    """Scaled rows, the subset used in the search, the candidate kernels, the scaling, and the learnt kernel if any."""
 
     rows: Rows
     few: Rows
     kernels: list[Kernel]
     scaling: Scaling | None
+    learnt: LearntKernel | None = None
 
     def scaled_by(self, scaling: Scaling | None, unscaled: Rows) -> Rows:
         """All rows under the scaling that the search has chosen, which may be the one they have."""

@@ -1,0 +1,151 @@
+"""Additive kernels: sums of one-column Laplacians, and of products of two of them.
+
+With E_j = exp(−|x_j − z_j|/σ) and shares u_j that sum to one, the additive kernel is Σ u_j E_j and the pairs kernel
+((Σ u_j E_j)² − Σ u_j² E_j²)/(1 − Σ u_j²), the second elementary symmetric polynomial: main effects and interactions
+of two columns, as in shallow trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import in_place
+from .base import Kernel, check_width, symmetrised
+from .radial import positive_median
+
+#: Smallest 1 − Σu² by which the pairs kernel is divided; a single column has no pairs.
+LEAST_PAIRS = 2e-3
+
+
+def room_for_pairs(share: np.ndarray) -> float:
+    """1 − Σu², the value of Σ_{j≠k} u_j u_k E_j E_k for equal rows."""
+    return max(1.0 - float(share @ share), LEAST_PAIRS)
+
+
+def additive_sums(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Callable:
+    """A function ``(X, total, squares)`` that writes Σ u_j E_j and Σ u_j² E_j², E_j = exp(−rate_j·|x_j − z_j|).
+
+    In a column where all z are low or high, E_j takes two values for each x: one matrix product covers these columns.
+    """
+    low, high = Z.min(axis=0), Z.max(axis=0)
+    is_high = np.equal(Z, high)
+    two = (is_high | np.equal(Z, low)).all(axis=0)
+    marks = is_high[:, two].T.astype(Z.dtype)
+    others = [(j, np.ascontiguousarray(Z[:, j]) * rates[j]) for j in np.flatnonzero(~two)]
+
+    def write(X, total, squares):
+        _write_two_valued(X[:, two], low[two], high[two], marks, rates[two], share[two], total, squares)
+        work = np.empty_like(total)
+        for j, z in others:
+            np.subtract((X[:, j] * rates[j])[:, None], z, out=work)
+            np.abs(work, out=work)
+            np.negative(work, out=work)
+            np.exp(work, out=work)
+            work *= total.dtype.type(share[j])
+            total += work
+            work *= work
+            squares += work
+
+    return write
+
+
+def _write_two_valued(X, low, high, marks, rates, share, total, squares) -> None:
+    below, above = (share * np.exp(-rates * np.abs(X - edge)) for edge in (low, high))
+    for out, at_low, at_high in ((total, below, above), (squares, below**2, above**2)):
+        np.matmul((at_high - at_low).astype(out.dtype), marks, out=out)
+        out += at_low.sum(axis=1, keepdims=True)
+
+
+def additive_sums_on_device(device, X, Z, rates, share):
+    """The same sums for tensors, column by column."""
+    xp = device.xp
+    total = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
+    squares = xp.zeros_like(total)
+    for j in range(X.shape[1]):
+        part = in_place("abs", X[:, j, None] - Z[None, :, j])
+        part *= -float(rates[j])
+        part = in_place("exp", part)
+        part *= float(share[j])
+        total += part
+        part *= part
+        squares += part
+    return total, squares
+
+
+@dataclass(frozen=True)
+class Additive(Kernel):
+    """The mean over the columns of exp(−|x_j − z_j|/σ).
+
+    >>> import numpy as np
+    >>> Additive(width=1.0)(np.zeros((1, 2)), np.array([[0.0, 0.0], [0.0, 1.0]])).round(4)
+    array([[1.    , 0.6839]])
+    """
+
+    width: Any = None
+    has_width: ClassVar[bool] = True
+    name: ClassVar[str] = "additive"
+
+    def __post_init__(self):
+        check_width(self.width)
+
+    def _of_sums(self, total, squares, share):
+        return total
+
+    def against(self, Z):
+        """The width is inside the sum over columns, so this writes kernel values, and ``of_pairs`` keeps them."""
+        Z = _dense(Z)
+        share = np.full(Z.shape[1], 1.0 / Z.shape[1])
+        sums = additive_sums(Z, share * Z.shape[1] / self.width, share)
+
+        def write(X, out):
+            squares = np.empty_like(out)
+            sums(_dense(X), out, squares)
+            out[:] = self._of_sums(out, squares, share)
+
+        return write
+
+    def of_pairs(self, pairs):
+        return pairs
+
+    def pairs_on_device(self, device, X, Z):
+        d = X.shape[1]
+        share = np.full(d, 1.0 / d)
+        return self._of_sums(*additive_sums_on_device(device, X, Z, share * d / self.width, share), share)
+
+    def gram(self, Z, workers: int = 1):
+        K = symmetrised(self(Z, Z, workers))
+        np.fill_diagonal(K, 1.0)
+        return K
+
+    def median_width(self, X) -> float:
+        """The median difference in a column, taken over all pairs of rows and averaged over the columns."""
+        X = _dense(X)
+        return float(np.mean([positive_median(np.abs(x[:, None] - x)) for x in X.T]))
+
+
+class Pairs(Additive):
+    """The mean over pairs of columns of exp(−(|x_j − z_j| + |x_k − z_k|)/σ).
+
+    >>> import numpy as np
+    >>> Pairs(width=1.0)(np.zeros((1, 2)), np.array([[0.0, 0.0], [0.0, 1.0]])).round(4)
+    array([[1.    , 0.3679]])
+    """
+
+    name: ClassVar[str] = "pairs"
+
+    def _of_sums(self, total, squares, share):
+        return (total * total - squares) / room_for_pairs(share)
+
+    def against(self, Z):
+        if Z.shape[1] < 2:
+            raise ValueError("kernel='pairs' needs at least two columns in X; use kernel='laplacian' for one.")
+        return super().against(Z)
+
+
+def _dense(X):
+    return X.toarray() if sparse.issparse(X) else X

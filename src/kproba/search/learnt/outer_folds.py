@@ -1,0 +1,121 @@
+"""Outer folds: everything is repeated without each fold, and the rows of that fold decide how many steps to take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from ...data.folds import stratified_folds
+from ...data.hashing import ranking
+from ...data.rows import Rows
+from ...data.sampling import sample_rows
+from ...kernels.learnt import Learnt
+from ...threads import map_independent
+from .objective import ClassLoss, TagLoss
+from .parameters import Layout
+from .steps import WARM_UP, Steps, refine
+
+#: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
+MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
+#: Number of folds for up to so many rows; beyond, two.
+FOLDS = ((1000, 8), (4000, 4))
+FEWEST_FOLDS = 2
+#: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
+LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
+
+
+@dataclass(frozen=True)
+class LearntKernel:
+    """The kernel and noise of all rows, and of the rows without each fold.
+
+    ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold.
+    """
+
+    kernel: Learnt
+    noise: float
+    fold: np.ndarray
+    of_folds: list[tuple[Learnt, float]]
+    curve: dict[str, np.ndarray]
+    n_steps: int
+    spread: np.ndarray = field(repr=False)
+
+
+def n_folds(n: int) -> int:
+    """Number of outer folds for n distinct rows."""
+    return next((k for most, k in FOLDS if n <= most), FEWEST_FOLDS)
+
+
+def learn(
+    rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] = lambda text: None, groups=None
+) -> LearntKernel:
+    """Learn the kernel of scaled rows; ``groups`` are rows that are left out together."""
+    order = canonical_order(rows)
+    rows, groups = rows.take(order), None if groups is None else groups[order]
+    fold = stratified_folds(rows, n_folds(rows.n_distinct), seed)
+    runs = [Run(rows, np.flatnonzero(fold == f), seed + f, groups) for f in range(fold.max() + 1)]
+    curve: dict[int, tuple[float, float]] = {}
+    seen: list[list[np.ndarray]] = []
+    for mark in MARKS:
+        seen.append(map_independent(lambda run: run.steps.advance(mark).mean, runs, workers))
+        held_out = map_independent(lambda pair: pair[0].held_out_loss(pair[1]), list(zip(runs, seen[-1])), workers)
+        curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean(held_out))
+        tell(f"learn the kernel: {mark} steps")
+        losses = [each for _, each in curve.values()]
+        if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
+            break
+    best = int(np.argmin([each for _, each in curve.values()]))
+    return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed, workers, groups)
+
+
+def _finish(rows, fold, runs, found, curve, n_steps, seed, workers, groups) -> LearntKernel:
+    """Refine the mean of all folds on all rows. The folds themselves are not refined: their judgement is as good."""
+    layout: Layout = runs[0].steps.layout
+    x = refine(np.mean(found, axis=0), rows, layout, seed, groups)
+    (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
+    columns = np.array([(steps, *losses) for steps, losses in curve.items()])
+    names = ("steps", "leave_one_out", "out_of_fold")
+    weights = np.array([layout.kernel(x).weights for x in found])
+    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, weights)
+
+
+class Run:
+    """The steps taken without one fold, and the judgement of its rows."""
+
+    def __init__(self, rows: Rows, held_out: np.ndarray, seed: int, groups: np.ndarray | None):
+        inside = np.setdiff1d(np.arange(len(rows)), held_out)
+        self.inside, self.groups = rows.take(inside), None if groups is None else groups[inside]
+        self.steps = Steps(self.inside, seed, self.groups)
+        outside = rows.take(held_out)
+        self.judged = outside.take(np.sort(sample_rows(outside, JUDGED_ROWS, seed)))
+        self.fitted = self.inside.take(np.sort(sample_rows(self.inside, FIT_ROWS, seed)))
+
+    def held_out_loss(self, x: np.ndarray) -> float:
+        """Log-loss of the held-out rows by a fit to some of the others."""
+        layout, fitted = self.steps.layout, self.fitted
+        kernel = layout.kernel(x)
+        X = fitted.X.astype(np.float32)
+        G = kernel.gram(X).astype(np.float64)
+        G[np.diag_indices_from(G)] += layout.noise(x) / fitted.weight
+        try:
+            coef = linalg.solve(G, fitted.targets(), assume_a="pos")
+        except np.linalg.LinAlgError:
+            return np.inf
+        scores = kernel(self.judged.X.astype(np.float32), X) @ coef
+        share = self.judged.weight / self.judged.total_weight
+        loss = _loss_of(self.inside)
+        return loss(layout.split(x), scores, self.judged.targets(), share)[0]
+
+
+def _loss_of(rows: Rows):
+    from ...links import positive_prior
+
+    return (TagLoss if rows.is_multilabel else ClassLoss)(positive_prior(rows), np.inf)
+
+
+def canonical_order(rows: Rows) -> np.ndarray:
+    """An order of the rows that does not depend on the order in which they were given."""
+    labels = rows.labels.T if rows.is_multilabel else rows.labels[None]
+    return np.lexsort([*labels, rows.weight, ranking(rows.keys, 0)])

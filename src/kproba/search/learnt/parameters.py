@@ -1,0 +1,66 @@
+"""The numbers that are learnt, as one vector: logarithms of weights, widths, mixture, noise and of the link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels.learnt import TERMS, Learnt
+
+#: Logarithms at the start: amplitudes of the four kernels, noise ν, sharpness and slope of the link.
+START = {"mixture": (0.0, 0.0, -1.0, -1.0), "noise": np.log(0.3), "sharpness": 2.0, "slope": 0.5}
+#: Rows whose median distance gives the widths at the start.
+WIDTH_ROWS = 300
+#: With more columns, the additive and pairs kernels are left out: each costs one exponential per column and pair.
+MOST_ADDITIVE = 128
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The place of each group of parameters in the vector, for d columns and c classes.
+
+    Tags share one slope, so they have no tilt and no offset: c = 0.
+    """
+
+    n_columns: int
+    n_classes: int
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        kernel = {"weights": self.n_columns, "widths": 3, "mixture": len(TERMS), "noise": 1}
+        return {**kernel, "sharpness": 1, "slope": 1, "tilt": self.n_classes, "offset": self.n_classes}
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether the additive and pairs kernels take part."""
+        return self.n_columns <= MOST_ADDITIVE
+
+    def split(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Views of the groups of a vector, by name."""
+        return dict(zip(self.sizes, np.split(x, np.cumsum(list(self.sizes.values()))[:-1])))
+
+    def join(self, parts: dict[str, np.ndarray]) -> np.ndarray:
+        """The vector of some groups; the others are zero."""
+        return np.concatenate([np.broadcast_to(parts.get(name, 0.0), size) for name, size in self.sizes.items()])
+
+    def start(self, X: np.ndarray, noise_unit: float) -> np.ndarray:
+        """Equal weights, and widths at which rows of median distance are about equally similar in all four kernels."""
+        some, d = X[:WIDTH_ROWS].astype(np.float64), self.n_columns
+        distances = sum(np.abs(column[:, None] - column) for column in some.T)
+        apart = distances[distances > 0]
+        unit = float(np.median(apart)) if apart.size else 1.0
+        widths = np.log(np.array([1.0, np.sqrt(d) / 1.5, max(d, 1.0) / 4.0]) / unit)
+        return self.join({**START, "noise": START["noise"] + np.log(noise_unit), "widths": widths})
+
+    def kernel(self, x: np.ndarray) -> Learnt:
+        """The kernel that a vector describes; its largest weight is one."""
+        part = self.split(x)
+        largest = part["weights"].max()
+        mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
+        parts = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
+        return Learnt(*(tuple(float(value) for value in values) for values in parts))
+
+    def noise(self, x: np.ndarray) -> float:
+        """ν = nλ, which carries over from a sample to all rows, where λ does not."""
+        return float(np.exp(self.split(x)["noise"][0]))

@@ -1,0 +1,113 @@
+"""Stochastic gradient steps: each draws some rows and moves all parameters down the gradient of their loss."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from ...data.rows import Rows
+from .objective import Objective
+from .parameters import Layout
+
+#: Rows of a sample, and the most pairs times columns: a sample of very many columns has fewer rows.
+SAMPLE_ROWS, MOST_DIFFERENCES = 400, 20_000_000
+#: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
+STEP, WARM_UP, RAMP = 0.12, 20, 5
+#: The result is the mean over this many steps.
+AVERAGED = 10
+#: log ν stays within these bounds, relative to its start.
+LEAST_NOISE, MOST_NOISE = -11.0, 8.0
+
+
+def sample_size(n: int, d: int) -> int:
+    """Number of rows of a sample."""
+    return min(n, SAMPLE_ROWS, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
+
+
+class Adam:
+    """Adam (Kingma and Ba, 2015): steps of about unit length in each coordinate."""
+
+    decay = 0.9, 0.999
+
+    def __init__(self, size: int):
+        self.mean, self.square, self.n_steps = np.zeros(size), np.zeros(size), 0
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        self.n_steps += 1
+        first, second = self.decay
+        self.mean += (1.0 - first) * (gradient - self.mean)
+        self.square += (1.0 - second) * (gradient**2 - self.square)
+        mean, square = self.mean / (1.0 - first**self.n_steps), self.square / (1.0 - second**self.n_steps)
+        return mean / (np.sqrt(square) + 1e-8)
+
+
+class Steps:
+    """A run of steps on some rows; ``advance`` may be called again to take more."""
+
+    def __init__(self, rows: Rows, seed: int, groups: np.ndarray | None = None):
+        self.rows, self.groups = rows, groups
+        self.layout = Layout(rows.X.shape[1], 0 if rows.is_multilabel else rows.n_classes)
+        self.start = self.layout.start(rows.X, float(rows.weight.mean()))
+        self.x, self.adam = self.start.copy(), Adam(len(self.start))
+        self._rng = np.random.default_rng(seed)
+        self._recent: deque[np.ndarray] = deque([self.x], maxlen=AVERAGED)
+        self._losses: deque[float] = deque(maxlen=AVERAGED)
+
+    def advance(self, n_steps: int) -> Steps:
+        """Go on until ``n_steps`` have been taken in all."""
+        n, d = self.rows.X.shape
+        m = sample_size(n, d)
+        objective = Objective(self.rows, self.start, self.layout, m)
+        for number in range(self.adam.n_steps, n_steps):
+            objective.load(np.sort(self._rng.permutation(n)[:m]), self.groups)
+            self._step(objective, number)
+        return self
+
+    def _step(self, objective: Objective, number: int) -> None:
+        loss, gradient = _finite(objective, self.x)
+        rates = self.layout.join({name: STEP for name in self.layout.sizes})
+        self.layout.split(rates)["weights"][:] *= min(1.0, max(0.0, (number - WARM_UP + 1) / RAMP))
+        self.x = self.x - rates * self.adam.direction(np.where(rates > 0, gradient, 0.0))
+        noise = self.layout.split(self.x)["noise"]
+        noise[:] = np.clip(noise, *(self.layout.split(self.start)["noise"] + [[LEAST_NOISE], [MOST_NOISE]]))
+        self._recent.append(self.x)
+        self._losses.append(loss)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The parameters, averaged over the last steps."""
+        return np.mean(self._recent, axis=0)
+
+    @property
+    def loss(self) -> float:
+        """The leave-one-out loss, averaged over the samples of the last steps."""
+        return float(np.mean(self._losses)) if self._losses else np.nan
+
+
+#: Rows that refine everything but the weights, and the steps taken.
+REFINE_ROWS, REFINE_STEPS, REFINE_STEP = 1000, 12, 0.05
+
+
+def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, groups: np.ndarray | None = None) -> np.ndarray:
+    """Adapt widths, mixture, noise and link to more rows than a sample; the weights stay."""
+    m = min(len(rows), REFINE_ROWS, max(2, int((2 * MOST_DIFFERENCES / layout.n_columns) ** 0.5)))
+    objective = Objective(rows, x.copy(), layout, m)
+    objective.load(np.sort(np.random.default_rng(seed).permutation(len(rows))[:m]), groups)
+    adam, best, least = Adam(len(x)), x, np.inf
+    for _ in range(REFINE_STEPS):
+        loss, gradient = _finite(objective, x)
+        if loss < least:
+            best, least = x, loss
+        layout.split(gradient)["weights"][:] = 0.0
+        x = x - REFINE_STEP * adam.direction(gradient)
+    return best
+
+
+def _finite(objective: Objective, x: np.ndarray) -> tuple[float, np.ndarray]:
+    """Loss and gradient; a sample whose kernel matrix is not positive definite in float64 has no say."""
+    try:
+        loss, gradient = objective(x)
+    except np.linalg.LinAlgError:
+        return np.inf, np.zeros_like(x)
+    return (loss, gradient) if np.isfinite(gradient).all() else (np.inf, np.zeros_like(x))
