@@ -426,3 +426,38 @@ def calibrated_softmax(scores, link):
         there, here = (np.log(np.logaddexp(0.0, link.sharpness * each)) for each in (q, prior))
         logits.append(np.log(prior) + slope * (there - here) + offset * min(max(g, 0.0), 1.0))
     return np.exp(np.array(logits) - logsumexp(logits))
+
+
+def learnt_kernel(X, Z, weights, widths, mixture):
+    """The mixture of four kernels over weighted columns, pair by pair (METHODS §7)."""
+    u = np.square(weights) / np.sum(np.square(weights))
+    K = np.empty((len(X), len(Z)))
+    for i, x in enumerate(X):
+        for k, z in enumerate(Z):
+            D = np.asarray(weights) * np.abs(x - z)
+            E = u * np.exp(-D / widths[2])
+            pairs = sum(E[j] * E[m] for j in range(len(E)) for m in range(len(E)) if m != j)
+            whole = max(1.0 - np.sum(u**2), 2e-3)
+            terms = np.exp(-D.sum() / widths[0]), np.exp(-np.sum((D / widths[1]) ** 2)), E.sum(), pairs / whole
+            K[i, k] = np.dot(mixture, terms)
+    return K
+
+
+def loo_without_groups(K, Y, noise, groups):
+    """Scores of each row by kernel ridge regression on the rows of all other groups; ``noise`` (n,) is ν/w."""
+    scores = np.empty_like(Y)
+    for g in np.unique(groups):
+        out, kept = groups == g, groups != g
+        coef = np.linalg.solve(K[np.ix_(kept, kept)] + np.diag(noise[kept]), Y[kept])
+        scores[out] = K[np.ix_(out, kept)] @ coef
+    return scores
+
+
+def slopes_by_differences(f, x, step):
+    """Derivatives of f at x by differences of fourth order."""
+    found = np.empty_like(x)
+    for i in range(len(x)):
+        e = np.zeros_like(x)
+        e[i] = step
+        found[i] = (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * step)
+    return found

@@ -7,7 +7,7 @@ without underflow if the link allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
@@ -125,10 +125,6 @@ class CalibratedSoftmax:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(self.decision(scores))
-
-    def tempered(self, t: float) -> CalibratedSoftmax:
-        """The link with log-odds, relative to those of the prior, multiplied by ``t``."""
-        return replace(self, slope=t * self.slope, offset=t * self.offset)
 
     def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
         return log_softmax(self.decision(scores), axis=1)

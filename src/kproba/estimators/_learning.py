@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..kernels.learnt import Learnt
-from ..links import softmax
 from ..progress import Progress
 from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, LearntKernel, learn
@@ -85,7 +83,7 @@ def importances(kernel: Learnt, rows: Rows, seed: int) -> np.ndarray:
 
 
 def store_learnt(model, table: Prepared, data: Training) -> None:
-    """Set what the learnt kernel adds to the fitted attributes, and the link's temperature."""
+    """Set what the learnt kernel adds to the fitted attributes."""
     model._forget("feature_importances_", "learning_curve_", "oof_proba_")
     learnt = table.learnt
     if learnt is None:
@@ -94,27 +92,7 @@ def store_learnt(model, table: Prepared, data: Training) -> None:
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
-    proba = out_of_fold(model, learnt, table.rows)
-    if not table.rows.is_multilabel and hasattr(model.link_, "tempered"):
-        prior = model.link_.prior
-        model.temperature_ = temperature(proba, table.rows, prior)
-        model.link_ = model.link_.tempered(model.temperature_)
-        proba = with_temperature(proba, prior, model.temperature_)
-    model.oof_proba_ = proba[data.place]
-
-
-def temperature(proba: np.ndarray, rows: Rows, prior: np.ndarray) -> float:
-    """τ such that log π + τ·(log p − log π) predicts the rows best; a prior worth one row holds it near one."""
-    def loss(log_t: float) -> float:
-        own = with_temperature(proba, prior, float(np.exp(log_t)))[np.arange(len(rows)), rows.labels]
-        return float(-rows.weight @ np.log(np.maximum(own, 1e-15))) + 2.0 * log_t**2
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-1.0, 1.0), method="bounded").x))
-
-
-def with_temperature(proba: np.ndarray, prior: np.ndarray, t: float) -> np.ndarray:
-    """Probabilities ∝ π·(p/π)^τ."""
-    return softmax(np.log(prior) + t * (np.log(np.maximum(proba, 1e-300)) - np.log(prior)))
+    model.oof_proba_ = out_of_fold(model, learnt, table.rows)[data.place]
 
 
 def _is_auto(value) -> bool:

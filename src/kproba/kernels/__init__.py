@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from ..messages import did_you_mean
+from .additive import Additive, Pairs
 from .alignment import GlobalAlignment
 from .base import Kernel
 from .dot import Linear, Polynomial
 from .given import FromCallable, Precomputed
 from .histogram import ChiSquared, Intersection
+from .learnt import Learnt
 from .radial import Gaussian, Laplacian, Matern, Radial
 from .sequence import HiddenMarkovKernel
 from .text import Spectrum
 
 __all__ = [
+    "Additive",
     "ChiSquared",
     "FromCallable",
     "Gaussian",
@@ -21,8 +24,10 @@ __all__ = [
     "Intersection",
     "Kernel",
     "Laplacian",
+    "Learnt",
     "Linear",
     "Matern",
+    "Pairs",
     "Polynomial",
     "Precomputed",
     "Radial",
@@ -37,6 +42,8 @@ _NAMED = {
     "matern12": Matern(nu=0.5),
     "matern32": Matern(nu=1.5),
     "matern52": Matern(nu=2.5),
+    "additive": Additive(),
+    "pairs": Pairs(),
     "linear": Linear(),
     "polynomial": Polynomial(),
     "poly": Polynomial(),

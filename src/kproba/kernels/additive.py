@@ -18,13 +18,13 @@ from ..arrays import in_place
 from .base import Kernel, check_width, symmetrised
 from .radial import positive_median
 
-#: Smallest 1 − Σu² by which the pairs kernel is divided; a single column has no pairs.
+#: Smallest 1 − Σu² by which the pairs kernel is divided, if one column has nearly all of the weight.
 LEAST_PAIRS = 2e-3
 
 
 def room_for_pairs(share: np.ndarray) -> float:
-    """1 − Σu², the value of Σ_{j≠k} u_j u_k E_j E_k for equal rows."""
-    return max(1.0 - float(share @ share), LEAST_PAIRS)
+    """1 − Σu², the value of Σ_{j≠k} u_j u_k E_j E_k for equal rows; infinite for one column, which has no pairs."""
+    return max(1.0 - float(share @ share), LEAST_PAIRS) if len(share) > 1 else np.inf
 
 
 def additive_sums(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Callable:

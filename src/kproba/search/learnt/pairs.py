@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.additive import LEAST_PAIRS
+from ...kernels.additive import LEAST_PAIRS, room_for_pairs
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SamplePairs:
     def values(self, weights: np.ndarray, widths: np.ndarray) -> Values:
         """The four kernels under column weights and widths, which are logarithms of rates: exp(widths + weights)."""
         rates, share = np.exp(widths[:, None] + weights).astype(np.float32), shares(weights)
-        room = max(1.0 - float(share @ share), LEAST_PAIRS)
+        room = room_for_pairs(share)
         each = self.each
         each[:] = 0.0
         laplacian, gaussian, additive, squares = each
