@@ -339,7 +339,7 @@ class TestAround:
 
     def test_unknown_solver(self):
         X, y = classes(n=30)
-        with pytest.raises(ValueError, match=r"solver='cg' is not known; use one of 'auto', 'newton', 'lbfgs', 'sgd'"):
+        with pytest.raises(ValueError, match=r"solver must be one of 'auto', 'newton', 'lbfgs', 'sgd'.*, got 'cg'"):
             model(solver="cg").fit(X, y)
 
 

@@ -573,7 +573,7 @@ class TestFile:
 class TestErrors:
     def test_arguments(self, three):
         model, X, y = three
-        with pytest.raises(ValueError, match="on='test' is not known"):
+        with pytest.raises(ValueError, match=r"on must be .*, got 'test'"):
             collect(model, X, y, on="test")
         with pytest.raises(ValueError, match="X and y are needed"):
             collect(model, X)

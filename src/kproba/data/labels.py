@@ -239,6 +239,6 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
 def _balanced(class_weight, labels, weight, c: int) -> np.ndarray:
     if class_weight != "balanced":
         hint = did_you_mean(class_weight, ["balanced"])
-        raise ValueError(f"class_weight={class_weight!r} is not known{hint}; use None, 'balanced' or a dict.")
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}{hint}.")
     mass = np.bincount(labels, weight, c)
     return weight.sum() / (np.count_nonzero(mass) * np.where(mass > 0, mass, np.inf))

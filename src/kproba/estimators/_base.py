@@ -26,7 +26,7 @@ from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.projected import ProjectedKernel
-from ..links import in_blocks
+from ..links import Link, in_blocks, link_flag
 from ..search.candidates import Candidate
 from ..search.record import SearchRecord
 from ..threads import n_workers, row_slices
@@ -41,9 +41,10 @@ PREDICT_BYTES = 64 << 20
 
 
 def _gives_probabilities(estimator) -> bool:
-    if estimator.link == "none":
+    if not link_flag(estimator.link, "gives_probabilities"):
         raise AttributeError(
-            "link='none' returns raw outputs, which may lie outside [0, 1]; use decision_function or another link."
+            f"link={estimator.link!r} returns raw outputs, which may lie outside [0, 1]; use decision_function or "
+            "another link."
         )
     return True
 
@@ -68,7 +69,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     feature_names_in_: np.ndarray
     basis_: Basis
     scaling_: Scaling | None
-    link_: Any
+    link_: Link
     kernel_: Kernel
     width_: Any
     centers_: Any
@@ -309,7 +310,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if len(absent):
             scores[absent] = self._scores(data.inputs[absent])
         self.loo_scores_ = scores[:, : len(self.classes_)]
-        if self.link != "none":
+        if self.link_.gives_probabilities:
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
     def decision_function(self, X: Inputs) -> np.ndarray:
@@ -365,9 +366,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if is_source(X):
             return over_source(self, "predict", X)
         if self._multilabel:
-            positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
+            positive = self.predict_proba(X) > 0.5 if self.link_.gives_probabilities else self.decision_function(X) > 0
             return positive.astype(int)
-        if self.link == "none":
+        if not self.link_.gives_probabilities:
             scores = self._scores(X)
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -392,7 +393,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = not self._is_precomputed
         tags.input_tags.pairwise = self._is_precomputed
         # scikit-learn's checks expect multi-label probabilities strictly inside (0, 1); clipping links reach the ends
-        tags.classifier_tags.multi_label = self.link in ("auto", "softmax")
+        tags.classifier_tags.multi_label = link_flag(self.link, "is_calibrated")
         return tags
 
 

@@ -15,7 +15,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
 from ..kernels import Kernel, as_kernels
-from ..links import CALIBRATED, fit_link
+from ..links import as_link, fit_link
 from ..papers.stochastic import StochasticLeastSquares
 from ..problems.base import Problem
 from ..problems.least_squares import ClassSimilarity, LeastSquares
@@ -44,7 +44,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, check_link
+from ..validation import check_choice, check_count
 from ._base import KernelClassifier
 from ._parameters import (
     center_choice,
@@ -258,8 +258,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
-        clips = self.link == "clip-parameters"
-        return least_squares(rows, basis, self._is_rkhs(), similarity, solver, clips, seed=seed)
+        return least_squares(rows, basis, self._is_rkhs(), similarity, solver, self._rounds, seed=seed)
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """A function that makes the problem on all rows from a kernel and an approximate ridge."""
@@ -279,7 +278,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return in_memory if everything is None else summed_up
 
     def _final_solve(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
-        needs_scores = self.loo != "auto" or self.link in CALIBRATED
+        needs_scores = self.loo != "auto" or as_link(self.link).is_calibrated
         return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, self.selection == "cv")
 
     def _by_gradients(self, final: FinalSolve, best: Candidate | Kernel) -> Candidate:
@@ -313,7 +312,11 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients only makes sense if the coefficients themselves are penalised, as in the papers."""
-        return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
+        return self.penalty == "rkhs" or (self.penalty == "auto" and not self._rounds)
+
+    @property
+    def _rounds(self) -> bool:
+        return as_link(self.link).rounds_coefficients
 
     def _ridge_unit(self, size: float) -> float:
         """The unit of the ridge when k(x, x) is about ``size``."""
@@ -331,14 +334,14 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return knows_number_of(self.centers) and self.solver not in ("cg", "sgd") and not takes_over
 
     def _check_parameters(self) -> None:
-        check_link(self.link)
+        as_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
         check_count("passes", self.passes)
         if isinstance(self.solver, str) and self.solver == "cg":
             self._check_cg()
         if isinstance(self.solver, str) and self.solver == "sgd":
             self._check_sgd()
-        if self.link == "clip-parameters" and self.class_similarity is not None:
+        if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
         check_ridge_and_centers(self)
@@ -356,7 +359,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _check_sgd(self) -> None:
         """Stochastic gradients need centres shared by all classes, and rows in memory."""
         own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
-        if own or self.class_similarity is not None or self.link == "clip-parameters":
+        if own or self.class_similarity is not None or self._rounds:
             raise ValueError(
                 "solver='sgd' needs centres shared by all classes, no class_similarity, and a link other than "
                 "'clip-parameters'; use solver='auto' otherwise."

@@ -16,7 +16,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..links import CALIBRATED, fit_link
+from ..links import LINKS, as_link, fit_link
 from ..papers.surface_solvers import SOLVERS
 from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
@@ -53,7 +53,8 @@ SEARCH_ROWS = 5000
 #: With at least this many distinct rows per centre, each class gets its own clusters: a single row then hardly moves
 #: the centres of its class, so held-out outputs are not biased towards narrow kernels.
 CLASS_ROWS = 40
-LINKS = ("auto", "softmax", "clip", "none")
+#: Coefficients are not rounded.
+LINK_NAMES = tuple(name for name, link in LINKS.items() if not link.rounds_coefficients)
 MEANS = ("k-means", "class-k-means")
 CENTERS = ("auto", *MEANS, "random")
 
@@ -230,7 +231,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
         """Maximise, calibrate and set the fitted attributes; returns the held-out outputs if they are needed."""
-        wanted = self.loo != "auto" or self.link in CALIBRATED
+        wanted = self.loo != "auto" or as_link(self.link).is_calibrated
         self._store_maximum(problem, problem.maximum, rows)
         held_out = problem.held_out if wanted else None
         self.link_ = fit_link(self.link, held_out, rows)
@@ -331,7 +332,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _check_parameters(self) -> None:
         check_choice("solver", self.solver, SOLVERS)
-        check_choice("link", self.link, LINKS)
+        as_link(self.link, LINK_NAMES)
         for name in ("max_iter", "n_restarts"):
             check_count(name, getattr(self, name))
         self._check_centers()

@@ -65,6 +65,10 @@ class Kernel:
         """The kernel matrix of the centres; only its lower triangle is used."""
         return self.on_device(device, Z, Z)
 
+    def onnx_scores(self, X, Z: np.ndarray, coef: np.ndarray) -> Any:
+        """k(X, Z)·coef for an ``onnx_export.graph.Value`` X, which has NumPy's operators; optional."""
+        raise NotImplementedError
+
     def width_unit(self, pairs: np.ndarray) -> float:
         """The median heuristic: a width that suits a sample of pairs."""
         raise NotImplementedError(f"The {self.name} kernel has no width.")

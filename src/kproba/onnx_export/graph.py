@@ -146,6 +146,9 @@ class Value:
     def softmax(self) -> Value:
         return self._node("Softmax", self, axis=1)
 
+    def sigmoid(self) -> Value:
+        return 1.0 / ((self * -1.0).exp() + 1.0)
+
     def argmax(self) -> Value:
         """The index of the largest entry of each row, the first one of ties as in NumPy."""
         return self._node("ArgMax", self, axis=1, keepdims=0)
@@ -172,6 +175,37 @@ class Value:
     def taken_from(self, values: Value) -> Value:
         """The entries of ``values`` at these indices."""
         return self._node("Gather", values, self)
+
+    def taken_columns(self, columns: np.ndarray) -> Value:
+        return self._node("Gather", self, columns.astype(np.int64), axis=1)
+
+    def joined(self, other: Value) -> Value:
+        return concatenated([self, other])
+
+    def product(self, matrix: np.ndarray) -> Value:
+        """self·matrix, without a matrix product if there is one column.
+
+        onnxruntime fuses a matrix product with a scalar factor before or after it, and rounds the factor to float32.
+        The scaling of a single column is such a factor.
+        """
+        return self * matrix if len(matrix) == 1 else self @ matrix
+
+    def squared_distances(self, Z: np.ndarray) -> Value:
+        """``kernels.radial.squared_distances``, including its shift of the origin to the mean of the centres."""
+        origin = Z.mean(axis=0)
+        X, Z = self - origin, Z - origin
+        right = np.column_stack([-2.0 * Z, np.ones(len(Z), Z.dtype)])
+        return (X.joined((X * X).sum()) @ right.T + np.einsum("ij,ij->i", Z, Z)).maximum(0.0)
+
+    def compared_with(self, Z: np.ndarray, compare: Callable[[Value, Value], Value]) -> Value:
+        """Σ_j compare(x_j, z_j) (n, b), one row at a time: all rows at once would need n·b·d numbers."""
+        b, d = Z.shape
+        columns = np.asarray(Z.T, dtype=np.float64)
+
+        def of_row(x: Value) -> Value:
+            return compare(x.reshaped(d, 1), x.graph.constant(columns)).sum(axis=0, keepdims=False)
+
+        return self.graph.for_each_row(self, b, of_row)
 
     def cast(self, dtype: str, output: str | None = None) -> Value:
         """Convert to a type, named as in ``onnx.TensorProto``."""

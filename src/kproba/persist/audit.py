@@ -35,7 +35,7 @@ from ..kernels.hidden_markov import Models, Spec
 from ..kernels.projected import ProjectedKernel
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
-from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
+from ..links import CalibratedSoftmax, CalibratedTags, Link, PerTag, link_flag
 from .frame_trial import check_frame
 from .trial import check_pipeline, check_scores
 
@@ -210,12 +210,13 @@ def _check_intercept(clf, k: int) -> None:
 
 
 def _check_link(clf, c: int) -> None:
-    link, kinds = clf.link_, (Clip, Ratio, Softmax, Sigmoid, CalibratedSoftmax)
+    link = clf.link_
     if isinstance(link, PerTag | CalibratedTags):
         _need(clf._multilabel and len(link.constant) == c, clf, f"link_ must have {c} tags")
         return
-    _need(isinstance(link, kinds), clf, f"link_ is a {type(link).__name__}")
-    _need(hasattr(link, "probabilities") or clf.link == "none", clf, "link_ gives no probabilities")
+    _need(isinstance(link, Link), clf, f"link_ is a {type(link).__name__}")
+    same = link.gives_probabilities == link_flag(clf.link, "gives_probabilities")
+    _need(same, clf, "link_ gives no probabilities")
     _need(not isinstance(link, CalibratedSoftmax) or len(link.prior) == c, clf, f"link_ does not have {c} classes")
 
 
@@ -303,7 +304,8 @@ def _check_calibrated(link: CalibratedSoftmax) -> None:
 
 
 def _check_per_tag(link: PerTag) -> None:
-    _need(isinstance(link.link, Clip | Ratio), link, "its link is not valid")
+    is_plain = isinstance(link.link, Link) and not isinstance(link.link, PerTag | CalibratedTags)
+    _need(is_plain, link, "its link is not valid")
     _check_constants(link)
 
 

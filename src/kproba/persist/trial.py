@@ -52,7 +52,7 @@ def check_scores(clf: KernelClassifier, k: int) -> None:
     if scores.shape != (1, k) or not np.isfinite(scores).all():
         raise ModelFileError(f"{type(clf).__name__}: it has no finite score for a central row.")
     decision = clf.link_.decision(scores)
-    proba = None if clf.link == "none" else clf.link_.probabilities(scores)
+    proba = clf.link_.probabilities(scores) if clf.link_.gives_probabilities else None
     for found in (decision, proba):
         if found is not None and (found.shape != (1, len(clf.classes_)) or not np.isfinite(found).all()):
             raise ModelFileError(f"{type(clf).__name__}: its link does not match its classes.")

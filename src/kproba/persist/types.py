@@ -17,12 +17,13 @@ from ..data.items import ORIGIN, Items, Memory, Table
 from ..estimators._base import KernelClassifier
 from ..estimators._partial import Partial
 from ..exceptions import ModelFileError
-from ..kernels import Kernel
+from ..kernels import KERNELS, Kernel
+from ..links import LINKS, CalibratedSoftmax, CalibratedTags, PerTag, Sigmoid, Softmax
 from ..search.widths import TimesMedian
 
 #: Private classes of this package: the key used in model files, which never changes, and the current module and name of
 #: the class. Each has been reviewed: none of them calls its attributes or opens files. A user's function as a kernel
-#: (FromCallable) is deliberately not among them.
+#: (FromCallable) is deliberately not among them. ``_registered`` adds kernels and links from their registries.
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
@@ -44,10 +45,6 @@ _OWN = {
     "kproba.kernels.mended.Mended": ("kproba.kernels.projected", "ProjectedKernel"),
     "kproba.kernels.sequence.Comparisons": ("kproba.kernels.sequence", "Comparisons"),
     "kproba.kernels.text.Bags": ("kproba.kernels.text", "Bags"),
-    **{
-        f"kproba.links.{name}": ("kproba.links", name)
-        for name in ("CalibratedSoftmax", "CalibratedTags", "Clip", "PerTag", "Ratio", "Sigmoid", "Softmax")
-    },
     "kproba.moments.Moments": ("kproba.basis.moments", "Moments"),
     "kproba.scaling.Scaling": ("kproba.data.scaling", "Scaling"),
     "kproba.surface_loss.Certificate": ("kproba.solvers.surface_loss", "Certificate"),
@@ -145,7 +142,22 @@ def _listed_classes() -> dict[str, tuple[str, str]]:
     public = (name for name in own.__all__ if isinstance(getattr(own, name), type))
     kinds = (BaseEstimator, Kernel, Items, TimesMedian)
     tags = {f"kproba.{name}": ("kproba", name) for name in public if issubclass(getattr(own, name), kinds)}
-    return {**tags, **_OWN, **_flat(_PREPROCESSING)}
+    return {
+        **tags,
+        **_OWN,
+        **_registered({name for _, name in (*tags.values(), *_OWN.values())}),
+        **_flat(_PREPROCESSING),
+    }
+
+
+def _registered(listed: set[str]) -> dict[str, tuple[str, str]]:
+    """Registered kernels without a public name, and the links that fitted models hold: their keys have no file name."""
+    links = {PerTag, CalibratedSoftmax, CalibratedTags, Softmax, Sigmoid, *filter(is_dataclass, LINKS.values())}
+    kernels = {type(kernel) for kernel in KERNELS.values()}
+    found = {f"kproba.links.{cls.__name__}": cls for cls in links} | {
+        f"kproba.kernels.{cls.__name__}": cls for cls in kernels
+    }
+    return {key: (cls.__module__, cls.__name__) for key, cls in found.items() if cls.__name__ not in listed}
 
 
 def _flat(listed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:

@@ -233,7 +233,7 @@ def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
     elif on in (HELD_OUT, TRAINING):
         proba, how = _predicted(model, X, y), "predict_proba"
     else:
-        raise ValueError(f"on={on!r} is not known; use {HELD_OUT!r}, {LEAVE_ONE_OUT!r} or {TRAINING!r}.")
+        raise ValueError(f"on must be one of {HELD_OUT!r}, {LEAVE_ONE_OUT!r}, {TRAINING!r}, got {on!r}.")
     return judged(model, X, y, proba, how)
 
 
