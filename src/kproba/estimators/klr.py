@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -15,7 +15,7 @@ from ..data.rows import Rows
 from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..links import Sigmoid, Softmax
-from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, SOLVERS, Likelihood
+from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
 from ..progress import Progress
@@ -27,6 +27,7 @@ from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES as RIDGES_OF_SQUARES
+from ..solvers.registry import LIKELIHOOD
 from ..threads import n_workers
 from ..typing import (
     CentersLike,
@@ -41,7 +42,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, check_fraction
+from ..validation import check_count, check_fraction, look_up
 from ._base import KernelClassifier
 from ._parameters import (
     center_choice,
@@ -162,7 +163,7 @@ class KernelLogisticRegression(KernelClassifier):
         width: WidthLike = "auto",
         ridge: RidgeLike = "auto",
         centers: CentersLike = "auto",
-        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str = "auto",
+        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str | Callable[..., Any] = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         selection: Literal["loo", "cv"] | str = "loo",
@@ -246,8 +247,7 @@ class KernelLogisticRegression(KernelClassifier):
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
         """Everything but the ridge (2001 Eq. 9)."""
-        solver = "newton" if self.solver == "auto" else self.solver
-        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed)
+        return Likelihood(rows, basis, self.solver, float(self.tol), int(self.max_iter), seed)
 
     def _grid_rows(self, rows: Rows) -> int:
         """Leave-one-out with c classes takes about cn³ operations, so more classes mean fewer rows."""
@@ -322,7 +322,7 @@ class KernelLogisticRegression(KernelClassifier):
         check_fraction("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_search_parameters(self)
-        check_choice("solver", self.solver, ("auto", *SOLVERS))
+        look_up("solver", self.solver, LIKELIHOOD, callable, "a function")
         check_ridge_and_centers(self)
 
 

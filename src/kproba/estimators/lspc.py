@@ -29,6 +29,9 @@ from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES
+from ..solvers.iterative_dual import IterativeDual
+from ..solvers.path import Path
+from ..solvers.registry import PATHS
 from ..threads import n_workers
 from ..typing import (
     CentersLike,
@@ -44,7 +47,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count
+from ..validation import check_choice, check_count, look_up
 from ._base import KernelClassifier
 from ._parameters import (
     center_choice,
@@ -60,7 +63,8 @@ from ._partial import Partial, TakesMoreRows
 from ._prepared import prepare
 from ._reading import Training, read
 
-SOLVERS = ("auto", "cholesky", "eigen", "cg", "sgd")
+#: "cg" and "sgd" solve other forms of the problem; "auto" chooses by its size.
+SOLVERS = {"auto": LeastSquares, **PATHS, "cg": IterativeDual, "sgd": StochasticLeastSquares}
 #: partial_fit searches for a better ridge each time the number of rows has grown by this factor.
 MORE_ROWS = 2
 
@@ -175,7 +179,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         selection: Literal["loo", "cv"] | str = "loo",
         folds: int = 5,
         scaling: ScalingName = "auto",
-        solver: Literal["auto", "cholesky", "eigen", "cg", "sgd"] | str = "auto",
+        solver: Literal["auto", "cholesky", "eigen", "cg", "sgd"] | str | type[Path] = "auto",
         passes: int = 20,
         class_similarity: ArrayLike | None = None,
         class_weight: ClassWeight = None,
@@ -337,15 +341,15 @@ class LSPC(TakesMoreRows, KernelClassifier):
         as_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
         check_count("passes", self.passes)
-        if isinstance(self.solver, str) and self.solver == "cg":
+        if self.solver == "cg":
             self._check_cg()
-        if isinstance(self.solver, str) and self.solver == "sgd":
+        if self.solver == "sgd":
             self._check_sgd()
         if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
         check_ridge_and_centers(self)
-        check_choice("solver", self.solver, SOLVERS)
+        look_up("solver", self.solver, SOLVERS, lambda own: isinstance(own, type) and issubclass(own, Path), "a Path")
 
     def _check_cg(self) -> None:
         """Conjugate gradients only solve the dual form."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, check_given_centers
+from ..validation import check_choice, check_count, check_given_centers, look_up
 from ._base import KernelClassifier
 from ._parameters import check_search_parameters, documented_fit, scores_of_all
 from ._partial import Partial, TakesMoreRows
@@ -163,7 +163,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         self,
         n_centers: Literal["auto"] | str | int = "auto",
         width: WidthLike = "auto",
-        solver: Literal["exact", "nelder-mead", "swarm"] | str = "exact",
+        solver: Literal["exact", "nelder-mead", "swarm"] | str | Callable[..., Any] = "exact",
         centers: Literal["auto", "k-means", "class-k-means", "random"] | CentersLike = "auto",
         kernel: KernelLike = "auto",
         link: LinkName = "auto",
@@ -246,7 +246,11 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
             self._solve(replace(problem, given=partial.moments), rows)
 
     def _settings(self, seed: int, progress: Progress) -> Settings:
-        return Settings(SOLVERS[self.solver], int(self.max_iter), int(self.n_restarts), seed, progress)
+        return Settings(self._approach, int(self.max_iter), int(self.n_restarts), seed, progress)
+
+    @property
+    def _approach(self):
+        return look_up("solver", self.solver, SOLVERS, callable, "a function")
 
     def _centers(self, rows: Rows, scaling, n_rows: int, seed: int) -> Centers:
         """Centres for scaled rows, as many as ``n_rows`` calls for; they do not depend on the kernel."""
@@ -331,7 +335,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         yield from scores_of_all(self.loo)
 
     def _check_parameters(self) -> None:
-        check_choice("solver", self.solver, SOLVERS)
+        _ = self._approach
         as_link(self.link, LINK_NAMES)
         for name in ("max_iter", "n_restarts"):
             check_count(name, getattr(self, name))

@@ -66,7 +66,7 @@ class HiddenMarkovKernel(Untiled, DivergenceKernel):
         check_choice("covariance_type", self.covariance_type, COVARIANCES)
         for name in ("prior_variance", "prior_frames"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+            if not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
                 raise ValueError(f"{name}={value!r} must be a positive number.")
 
     @property

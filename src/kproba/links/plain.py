@@ -59,7 +59,7 @@ class Ratio(Link):
     array([[ 1.6, -0.6]])
     """
 
-    gives_probabilities: ClassVar[bool] = False
+    gives_probabilities = False
 
     def decision(self, scores):
         total = scores.sum(axis=1, keepdims=True)

@@ -76,5 +76,9 @@ def _run_steps(
     return done, history, stopped
 
 
-#: Solvers by name; None is the exact solver.
-SOLVERS = {"exact": None, "nelder-mead": by_simplex, "swarm": by_swarm}
+#: The names that the parameter ``solver`` takes, functions of a loss and settings; None is the exact solver.
+SOLVERS = {
+    "exact": None,
+    "nelder-mead": by_simplex,
+    "swarm": by_swarm,
+}

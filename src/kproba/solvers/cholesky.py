@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from ..exceptions import ConditionWarning
+from .path import Path
 
 _EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 
@@ -36,18 +37,19 @@ class CholeskyFactor:
 
 
 @dataclass(frozen=True)
-class CholeskyPath:
-    """H and P of a system without its ridge; every ridge costs one factorisation."""
+class CholeskyPath(Path):
+    """One Cholesky factorisation per ridge (2010 Eq. 2)."""
 
     H: np.ndarray
     penalty: np.ndarray | None
 
+    @classmethod
+    def of(cls, moments, centers, penalty):
+        """Only the lower triangle of H is read, so it need not be made symmetric."""
+        return cls(moments.H if centers is None else moments.symmetric(centers), penalty)
+
     def at(self, ridge: float) -> CholeskyFactor:
         return factor(self.H, self.penalty, ridge)
-
-    def project(self, phi: np.ndarray) -> np.ndarray:
-        """Features in the form that the factors' ``leverage`` expects: unchanged."""
-        return phi
 
 
 def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyFactor:
