@@ -334,7 +334,7 @@ class TestAround:
     @pytest.mark.parametrize("value", [0, -1, "many", None, np.nan, True])
     def test_bad_numbers(self, name, value):
         X, y = classes(n=30)
-        with pytest.raises(ValueError, match=f"{name}="):
+        with pytest.raises(ValueError, match=rf"{name} must be an? (float|int) in the range .*, got {value!r}"):
             model(**{name: value}).fit(X, y)
 
     def test_unknown_solver(self):

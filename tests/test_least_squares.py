@@ -424,7 +424,7 @@ class TestDevice:
         (whole,) = there.path([RIDGE])
         assert_allclose(some.held_out, whole.held_out[[4, 1]])
         assert there._paths(there.moments, CholeskyPath)[0] is there._device_path
-        assert not there._uses_eigen(9)
+        assert there._path_type(9) is CholeskyPath
 
     def test_features_are_taken_four_copies_at_a_time(self, monkeypatch):
         monkeypatch.setattr(DeviceBasis, "block_bytes", 4 * 40 * 6)

@@ -215,8 +215,8 @@ def _check_link(clf, c: int) -> None:
         _need(clf._multilabel and len(link.constant) == c, clf, f"link_ must have {c} tags")
         return
     _need(isinstance(link, Link), clf, f"link_ is a {type(link).__name__}")
-    same = link.gives_probabilities == link_flag(clf.link, "gives_probabilities")
-    _need(same, clf, "link_ gives no probabilities")
+    expected = link_flag(clf.link, "gives_probabilities")
+    _need(link.gives_probabilities or not expected, clf, "link_ gives no probabilities")
     _need(not isinstance(link, CalibratedSoftmax) or len(link.prior) == c, clf, f"link_ does not have {c} classes")
 
 
