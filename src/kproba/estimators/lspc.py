@@ -64,7 +64,7 @@ from ._prepared import prepare
 from ._reading import Training, read
 
 #: "cg" and "sgd" solve other forms of the problem; "auto" chooses by its size.
-SOLVERS = {"auto": LeastSquares, **PATHS, "cg": IterativeDual, "sgd": StochasticLeastSquares}
+SOLVERS = {"auto": None, **PATHS, "cg": IterativeDual, "sgd": StochasticLeastSquares}
 #: partial_fit searches for a better ridge each time the number of rows has grown by this factor.
 MORE_ROWS = 2
 
@@ -86,8 +86,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
         returns the (n, b) kernel matrix.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
-        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
+        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
+        lists of words and sets ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
         a list.

@@ -24,6 +24,9 @@ class Kernel:
 
     #: the name shown in search results and messages
     name: ClassVar[str]
+    #: what the rows are, and the extra that the kernel needs, for the docs
+    compares: ClassVar[str] = "vectors"
+    extra: ClassVar[str] = ""
     #: whether the kernel has a width to choose from the data
     has_width: ClassVar[bool] = False
     #: whether every kernel matrix is positive semi-definite; if False, matrices used as a penalty are checked

@@ -38,6 +38,7 @@ class ChiSquared(DivergenceKernel):
 
     width: Any = None
     name: ClassVar[str] = "chi-squared"
+    compares: ClassVar[str] = "histograms"
     takes_scaling: ClassVar[bool] = False
     runs_on_devices: ClassVar[bool] = False
 
@@ -74,6 +75,7 @@ class Intersection(Kernel):
     """
 
     name: ClassVar[str] = "intersection"
+    compares: ClassVar[str] = "histograms"
     takes_scaling: ClassVar[bool] = False
     runs_on_devices: ClassVar[bool] = False
 

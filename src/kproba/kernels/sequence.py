@@ -56,6 +56,8 @@ class HiddenMarkovKernel(Untiled, DivergenceKernel):
     prior_variance: float = 1.0
     prior_frames: float = 32.0
     name: ClassVar[str] = "hidden Markov"
+    compares: ClassVar[str] = "sequences of frames"
+    extra: ClassVar[str] = "sequences"
     is_definite: ClassVar[bool] = False
     is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False

@@ -83,6 +83,7 @@ class Spectrum(Untiled, Kernel):
     similarity: str = "cosine"
     positions: bool = False
     name: ClassVar[str] = "spectrum"
+    compares: ClassVar[str] = "strings, lists of words and sets"
     has_width: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 

@@ -29,7 +29,10 @@ STEP_FRACTION = 0.995
 
 
 def maximise(loss: SurfaceLoss) -> tuple[np.ndarray, bool, int]:
-    """The best coefficients A (m, q), whether the box is inactive, and the number of steps."""
+    """The global maximum: A = H⁻¹h if the box allows, otherwise by a primal-dual interior-point method.
+
+    Returns the coefficients A (m, q), whether the box is inactive, and the number of steps.
+    """
     inside = unconstrained(loss)
     if inside is not None:
         return inside, True, 1

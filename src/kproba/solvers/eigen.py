@@ -41,7 +41,10 @@ class EigenFactor:
 
 @dataclass(frozen=True)
 class EigenPath(Path):
-    """One eigendecomposition for all ridges (2010 Sec. 4): values γ (b,) and vectors Q (b, b) of H relative to P."""
+    """One eigendecomposition for all ridges (2010 Sec. 4).
+
+    These are the eigenvalues γ (b,) and vectors Q (b, b) of H relative to P.
+    """
 
     values: np.ndarray
     vectors: np.ndarray

@@ -23,7 +23,7 @@ NEAR = 10.0
 
 
 def sgd(objective, start, tol: float, max_iter: int) -> Optimum:
-    """Stochastic gradients (textbook Fig. 28.1): at most ``max_iter`` passes over the rows.
+    """Variance-reduced stochastic gradients (textbook Fig. 28.1), at most ``max_iter`` passes over the rows.
 
     Convergence is judged by the gradient and the Hessian of all rows, not by the gain of a pass, which noise may keep
     small.
