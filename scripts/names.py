@@ -136,8 +136,8 @@ def renewed() -> dict[Path, tuple[str, str]]:
         found[page] = text, MARKED.sub(lambda m: f"{m[1]}\n{TABLES[m[2]]()}\n\n{m[3]}", text)
     for name, solvers in ESTIMATORS.items():
         path = ROOT / SOURCE / "estimators" / f"{name}.py"
-        text, links = path.read_text(encoding="utf-8"), surface.LINK_NAMES if name == "surface" else LINKS
-        found[path] = text, renewed_estimator(text, solvers, main_names({each: LINKS[each] for each in links}))
+        text, links = path.read_text(encoding="utf-8"), surface.OWN_LINKS if name == "surface" else LINKS
+        found[path] = text, renewed_estimator(text, solvers, main_names(links))
     types = ROOT / SOURCE / "typing.py"
     found[types] = types.read_text(encoding="utf-8"), renewed_types(types.read_text(encoding="utf-8"))
     return found

@@ -110,7 +110,9 @@ def test_a_name_that_is_nearly_known(make, name, typed, meant):
 
 
 def test_a_name_that_is_like_none():
-    with pytest.raises(ValueError, match=r"kernel must be one of 'auto', .* or a Kernel object, got 'sigmoid'\."):
+    with pytest.raises(
+        ValueError, match=r"kernel must be one of 'auto', .* callable or Kernel object, got 'sigmoid'\."
+    ):
         LSPC(kernel="sigmoid").fit(X, Y)
 
 

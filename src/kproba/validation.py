@@ -23,7 +23,7 @@ ASYMMETRY = 1e-5
 def check_choice(name: str, value, known: Collection, otherwise: str = "") -> None:
     """Check that a value is one of the known ones; the error lists them, and what is accepted otherwise."""
     if not any(value is k or (isinstance(value, str) and value == k) for k in known):
-        choices = ", ".join([*map(repr, known), *([otherwise] if otherwise else [])])
+        choices = ", ".join(map(repr, known)) + (f", or {otherwise}" if otherwise else "")
         raise ValueError(f"{name} must be one of {choices}, got {value!r}{did_you_mean(value, known)}.")
 
 
@@ -33,6 +33,10 @@ def look_up(name: str, value, known: Mapping[str, Any], accepts: Callable[[Any],
         return value
     check_choice(name, value, known, otherwise)
     return known[value]
+
+
+def is_subclass(value, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
 
 
 def check_fraction(name: str, value) -> None:

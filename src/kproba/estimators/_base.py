@@ -30,7 +30,7 @@ from ..links import Link, in_blocks, link_flag
 from ..search.candidates import Candidate
 from ..search.record import SearchRecord
 from ..threads import n_workers, row_slices
-from ..typing import Inputs, Targets, available_if
+from ..typing import Inputs, LinkName, Targets, available_if
 from ..validation import SMALLEST, check_columns, check_lengths, check_magnitude, check_square, check_tensor
 from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
 from ._reading import Training
@@ -56,7 +56,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     """
 
     #: defaults for estimators without these parameters
-    link = "softmax"
+    link: LinkName = "softmax"
     device: Any = None
     #: whether the fit iterates until it meets a tolerance, which magnifies rounding errors: the rows are then sorted
     #: so that the result does not depend on their order in X
@@ -365,10 +365,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if is_source(X):
             return over_source(self, "predict", X)
+        has_proba = link_flag(self.link, "gives_probabilities")
         if self._multilabel:
-            positive = self.predict_proba(X) > 0.5 if self.link_.gives_probabilities else self.decision_function(X) > 0
+            positive = self.predict_proba(X) > 0.5 if has_proba else self.decision_function(X) > 0
             return positive.astype(int)
-        if not self.link_.gives_probabilities:
+        if not has_proba:
             scores = self._scores(X)
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

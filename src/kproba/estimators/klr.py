@@ -95,7 +95,7 @@ class KernelLogisticRegression(KernelClassifier):
         Basis points: all distinct rows (the full model); for each class its own rows (``"class"``) or a given number
         of them (``("class", int)``); a subset of the given size spread over the classes, or your own points (the
         reduced model). ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
-    solver : {"auto", "newton", "lbfgs", "sgd"}, default="auto"
+    solver : {"auto", "newton", "lbfgs", "sgd"} or function, default="auto"
         Newton's method (2001 Eq. 5; large systems by conjugate gradients), limited-memory BFGS (2010 Sec. 3) or
         stochastic gradients (textbook Fig. 28.1), all started from the least-squares solution. ``"auto"`` is
         ``"newton"``, the only solver for sources of rows: there each step is a pass over all rows, with the Hessian of

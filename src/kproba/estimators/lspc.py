@@ -47,7 +47,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, look_up
+from ..validation import check_choice, check_count, is_subclass, look_up
 from ._base import KernelClassifier
 from ._parameters import (
     center_choice,
@@ -98,7 +98,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
         a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
         your own points. ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
-    link : {"auto", "softmax", "clip", "clip-parameters", "none"}, default="auto"
+    link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
         raw scores, which may lie outside [0, 1]: use ``decision_function``, as there is no ``predict_proba``.
@@ -112,7 +112,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     scaling : {"auto", "robust", "standard", None}, default="auto"
         How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if leave-one-out improves, also
         weights each column by how much the model varies along it.
-    solver : {"auto", "cholesky", "eigen", "cg", "sgd"}, default="auto"
+    solver : {"auto", "cholesky", "eigen", "cg", "sgd"} or a subclass of Path, default="auto"
         How the linear system is solved. ``"auto"`` uses the dual form if all rows are centres under the RKHS penalty,
         by preconditioned conjugate gradients (``"cg"``) above 20,000 rows; one eigendecomposition for many ridges of
         the papers' penalty; and Cholesky factors otherwise. With ``"cg"`` the leave-one-out scores are estimates.
@@ -350,7 +350,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
         check_ridge_and_centers(self)
-        look_up("solver", self.solver, SOLVERS, lambda own: isinstance(own, type) and issubclass(own, Path), "a Path")
+        look_up("solver", self.solver, SOLVERS, lambda own: is_subclass(own, Path), "a subclass of Path")
 
     def _check_cg(self) -> None:
         """Conjugate gradients only solve the dual form."""

@@ -54,7 +54,7 @@ SEARCH_ROWS = 5000
 #: the centres of its class, so held-out outputs are not biased towards narrow kernels.
 CLASS_ROWS = 40
 #: Coefficients are not rounded.
-LINK_NAMES = tuple(name for name, link in LINKS.items() if not link.rounds_coefficients)
+OWN_LINKS = {name: link for name, link in LINKS.items() if not link.rounds_coefficients}
 MEANS = ("k-means", "class-k-means")
 CENTERS = ("auto", *MEANS, "random")
 
@@ -78,7 +78,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
         a list.
-    solver : {"exact", "nelder-mead", "swarm"}, default="exact"
+    solver : {"exact", "nelder-mead", "swarm"} or function, default="exact"
         An interior-point method, Algorithm 1 or Algorithm 2 of the paper. The width is always selected with the exact
         solver.
     centers : {"auto", "k-means", "class-k-means", "random"} or array of shape (r, d), default="auto"
@@ -91,7 +91,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
         ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
         lists of words and sets ``"spectrum"``.
-    link : {"auto", "softmax", "clip", "none"}, default="auto"
+    link : {"auto", "softmax", "clip", "none"} or a subclass of Link, default="auto"
         How outputs, which can lie outside [0, 1], become probabilities. ``"auto"`` is the softmax calibrated on
         held-out outputs; ``"clip"`` sets negative outputs to zero. ``"none"`` keeps the outputs unchanged; there is no
         ``predict_proba``.
@@ -337,7 +337,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _check_parameters(self) -> None:
         _ = self._approach
-        as_link(self.link, LINK_NAMES)
+        as_link(self.link, OWN_LINKS)
         for name in ("max_iter", "n_restarts"):
             check_count(name, getattr(self, name))
         self._check_centers()

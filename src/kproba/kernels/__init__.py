@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..validation import check_choice
+from ..validation import check_choice, is_subclass
 from .alignment import GlobalAlignment
 from .base import Kernel
 from .dot import Linear, Polynomial
@@ -60,11 +60,11 @@ def as_kernels(kernel) -> list[Kernel]:
     if isinstance(kernel, str):
         if kernel == "auto":
             return [Gaussian(), Laplacian()]
-        check_choice("kernel", kernel, ("auto", *KERNELS), "a callable or a Kernel object")
+        check_choice("kernel", kernel, ("auto", *KERNELS), "a callable or Kernel object")
         return [KERNELS[kernel]]
     if isinstance(kernel, Kernel):
         return [kernel]
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+    if is_subclass(kernel, Kernel):
         raise TypeError(f"kernel is the class {kernel.__name__}; pass an instance: kernel={kernel.__name__}().")
     if callable(kernel):
         return [FromCallable(kernel)]

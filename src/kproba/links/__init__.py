@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..data.rows import Rows
-from ..validation import look_up
+from ..validation import is_subclass, look_up
 from .base import Link, PerTag, complete_by_prior, complete_tags, in_blocks, log_softplus, positive_prior, softmax
 from .calibrated import CalibratedSoftmax
 from .calibrated_tags import Calibrated, CalibratedTags
@@ -42,14 +43,13 @@ LINKS: dict[str, type[Link]] = {
 }
 
 
-def as_link(link: str | type[Link] | Any, names=tuple(LINKS)) -> type[Link]:
+def as_link(link: Any, known: Mapping[str, type[Link]] = LINKS) -> type[Link]:
     """The link that the parameter ``link`` stands for: one of the names, or a subclass of Link itself.
 
     >>> as_link("clip")
     <class 'kproba.links.plain.Clip'>
     """
-    known = {name: LINKS[name] for name in names}
-    return look_up("link", link, known, lambda given: hasattr(given, "fit"), "a subclass of Link")
+    return look_up("link", link, known, lambda own: is_subclass(own, Link), "a subclass of Link")
 
 
 def fit_link(link, held_out: np.ndarray | None, rows: Rows) -> Link:

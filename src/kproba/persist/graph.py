@@ -208,8 +208,8 @@ class Encoder:
         except (KeyError, TypeError):
             name = getattr(obj, "__qualname__", type(obj).__qualname__)
             raise self._refusal(
-                f"is code ({name}), which a model file cannot hold. Use a named kernel, a kproba Kernel object or a "
-                "transformer without functions; or pickle the model, which should only be loaded from trusted sources"
+                f"is code ({name}), which a model file cannot hold. Use kernels, links and solvers of kproba and "
+                "transformers without functions; or pickle the model, which should only be loaded from trusted sources"
             ) from None
 
     def _table_type(self, obj: Any) -> dict[str, Any]:
