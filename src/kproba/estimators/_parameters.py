@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from inspect import cleandoc
 from numbers import Integral, Real
+from textwrap import indent
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,8 +24,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def documented_fit(fit: F) -> F:
-    """Give ``fit`` the docstring that the classifiers share."""
-    fit.__doc__ = """Fit the classifier.
+    """Give ``fit`` the docstring that the classifiers share; its own docstring describes further parameters."""
+    more = indent("\n" + cleandoc(fit.__doc__), " " * 8) if fit.__doc__ else ""
+    fit.__doc__ = f"""Fit the classifier.
 
         Parameters
         ----------
@@ -34,7 +37,7 @@ def documented_fit(fit: F) -> F:
             A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
             from files with a target column.
         sample_weight : array of shape (n,), optional
-            Row weights. An integer weight k is equivalent to k copies of the row.
+            Row weights. An integer weight k is equivalent to k copies of the row.{more}
         classes : sequence, optional
             Classes in addition to those that occur in y.
         checkpoint : path of a folder, optional

@@ -56,6 +56,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
 from ._base import KernelClassifier
+from ._parameters import documented_fit
 from ._prepared import prepare
 from ._reading import Training, read
 
@@ -225,6 +226,7 @@ class ImportVectorMachine(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
+    @documented_fit
     def fit(
         self,
         X: Inputs,
@@ -235,28 +237,8 @@ class ImportVectorMachine(KernelClassifier):
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
     ) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array, frame or CSR matrix of shape (n, d), a list of objects that the kernel compares, or a source of rows
-            A source is a memory map, a Dask array or frame, or the result of :func:`kproba.open_rows`. More than 50,000
-            rows in memory are treated like a source: the candidates are a sample of the rows, ranked by sums over all.
-        y : array of shape (n,), or a 0/1 matrix of shape (n, n_tags) for a multi-label problem
-            A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
-            from files with a target column.
-        sample_weight : array of shape (n,), optional
-            Row weights. An integer weight k is equivalent to k copies of the row.
-        tuning : pair (X, y) of arrays, optional
-            Rows to select λ and the width on, instead of a part of X; the model is then fitted to X alone.
-        classes : sequence, optional
-            Classes in addition to those that occur in y.
-        checkpoint : path of a folder, optional
-            Where to save partial sums while a source is read. If the fit is interrupted, repeat the call to resume it.
-
-        Returns
-        -------
-        self
+        """tuning : pair (X, y) of arrays, optional
+        Rows to select λ and the width on, instead of a part of X; the model is then fitted to X alone.
         """
         self._check_parameters()
         self._forget("import_indices_", "n_passes_")

@@ -74,6 +74,20 @@ class Graph:
         return f"{self.prefix}/{kind}{self._n_names}"
 
 
+def _unary(operator: str) -> Callable[[Value], Value]:
+    return lambda value: value._node(operator, value)
+
+
+def _binary(operator: str, swapped: bool = False) -> Callable[[Value, Any], Value]:
+    """A method of Value; other operands become float64 constants."""
+
+    def method(self: Value, other: Any) -> Value:
+        other = other if isinstance(other, Value) else _double(other)
+        return self._node(operator, *((other, self) if swapped else (self, other)))
+
+    return method
+
+
 class Value:
     """A tensor of a graph, with NumPy's operators."""
 
@@ -83,65 +97,13 @@ class Value:
     def _node(self, operator: str, *inputs, **attributes) -> Value:
         return self.graph.node(operator, *inputs, **attributes)
 
-    def _binary(self, operator: str, left, right) -> Value:
-        return self._node(operator, *(each if isinstance(each, Value) else _double(each) for each in (left, right)))
-
-    def __add__(self, other) -> Value:
-        return self._binary("Add", self, other)
-
-    def __radd__(self, other) -> Value:
-        return self._binary("Add", other, self)
-
-    def __sub__(self, other) -> Value:
-        return self._binary("Sub", self, other)
-
-    def __rsub__(self, other) -> Value:
-        return self._binary("Sub", other, self)
-
-    def __mul__(self, other) -> Value:
-        return self._binary("Mul", self, other)
-
-    def __rmul__(self, other) -> Value:
-        return self._binary("Mul", other, self)
-
-    def __truediv__(self, other) -> Value:
-        return self._binary("Div", self, other)
-
-    def __rtruediv__(self, other) -> Value:
-        return self._binary("Div", other, self)
-
-    def __pow__(self, other) -> Value:
-        return self._binary("Pow", self, other)
-
-    def __matmul__(self, other) -> Value:
-        return self._binary("MatMul", self, other)
-
-    def __gt__(self, other) -> Value:
-        return self._binary("Greater", self, other)
-
-    def __lt__(self, other) -> Value:
-        return self._binary("Less", self, other)
-
-    def equals(self, other) -> Value:
-        return self._binary("Equal", self, other)
-
-    def maximum(self, other) -> Value:
-        return self._binary("Max", self, other)
-
-    def minimum(self, other) -> Value:
-        return self._binary("Min", self, other)
-
-    def exp(self) -> Value:
-        return self._node("Exp", self)
-
-    def log(self) -> Value:
-        return self._node("Log", self)
-
-    def sqrt(self) -> Value:
-        return self._node("Sqrt", self)
-
-    def abs(self) -> Value:
-        return self._node("Abs", self)
+    __add__, __radd__ = _binary("Add"), _binary("Add", swapped=True)
+    __sub__, __rsub__ = _binary("Sub"), _binary("Sub", swapped=True)
+    __mul__, __rmul__ = _binary("Mul"), _binary("Mul", swapped=True)
+    __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", swapped=True)
+    __pow__, __matmul__, __gt__, __lt__ = map(_binary, ("Pow", "MatMul", "Greater", "Less"))
+    equals, maximum, minimum = map(_binary, ("Equal", "Max", "Min"))
+    exp, log, sqrt, abs = map(_unary, ("Exp", "Log", "Sqrt", "Abs"))
 
     def softmax(self) -> Value:
         return self._node("Softmax", self, axis=1)
