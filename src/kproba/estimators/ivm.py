@@ -237,8 +237,9 @@ class ImportVectorMachine(KernelClassifier):
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
     ) -> Self:
-        """tuning : pair (X, y) of arrays, optional
-        Rows to select λ and the width on, instead of a part of X; the model is then fitted to X alone.
+        """
+        tuning : pair (X, y) of arrays, optional
+            Rows to select λ and the width on, instead of a part of X; the model is then fitted to X alone.
         """
         self._check_parameters()
         self._forget("import_indices_", "n_passes_")
