@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..data.items import Items, as_items
 from ..validation import check_choice
-from .base import Kernel, Untiled, check_width, dot
+from .base import Kernel, Untiled, dot
 from .radial import positive_median
 
 
@@ -88,7 +88,8 @@ class Spectrum(Untiled, Kernel):
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
-        check_width(self.width)
+        if self.width is not None and not (isinstance(self.width, float | int | np.number) and self.width > 0):
+            raise ValueError(f"width={self.width!r} of a kernel must be a positive number, or None to choose it.")
         low, high = self._lengths
         if not all(isinstance(each, Integral) for each in (low, high)) or not 1 <= low <= high:
             raise ValueError(f"length must be a positive int or an increasing pair of them, got {self.length!r}.")
