@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..io import AtomicFile, check_output, is_same_file
+from ..messages import listing
 from ..progress import RowProgress
-from .files import SEPARATORS, format_of, listing, pyarrow
+from .formats import SEPARATORS, format_of, refuse_excel
+from .kinds import pyarrow
 from .sources import as_source, inputs
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class TableWriter:
         pyarrow()
         self.path = os.path.expanduser(os.fspath(path))
         self._kind = format_of(self.path)
+        refuse_excel(self.path, self._kind)
         check_output(path)
         self._schema: Any = None
         self._sink: Any = None
