@@ -56,7 +56,7 @@ def add_chunk_rows(command) -> None:
 
 def kind_of(path: str, given: str | None) -> str:
     """The format of a file; standard input and output are CSV by default."""
-    return given or ("csv" if path == "-" else format_of(path))
+    return given or ("csv" if path == "-" else format_of(path, tables=True))
 
 
 def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -> Table:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..messages import listing
-from .formats import FORMATS, Paths, Schema, reading, refuse_excel, repeated, resolve, schema_of
+from .formats import FORMATS, Paths, Schema, reading, repeated, resolve, schema_of
 from .kinds import BOOLEAN, EMPTY, INTEGER, NUMBER, NUMERIC, TEXT, kind_of_type, plain, pyarrow
 from .sources import CHUNK_BYTES, Chunk, Source
 
@@ -49,7 +49,6 @@ def open_rows(
     """
     pyarrow()
     files, format = resolve(paths, format)
-    refuse_excel(files[0], format)
     first = schema_of(files[0], format)
     layout = _choose_layout(first, target, weight, columns)
     parts, is_single, label_types = [], True, {}

@@ -13,7 +13,7 @@ import lzma
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -41,31 +41,15 @@ class Schema(NamedTuple):
     counts: tuple[int, ...] | None
 
 
-class Format:
-    """A file format, with its name and advice for messages."""
+class Columnar:
+    """Formats that store columns with their types."""
 
     name: str
     advice = "It may be truncated, damaged or in another format: write it again or leave it out."
-
-    def columns(self, path: str) -> list[str]:
-        """The names of the columns of a table."""
-        raise NotImplementedError
-
-    def frames(self, path: str, columns: list[str], rows: int, types: Mapping[str, str], is_read: bool) -> Iterator:
-        """Frames of some rows each; ``is_read`` is True if another pass has checked all lines."""
-        raise NotImplementedError
-
-
-class Columnar(Format):
-    """Formats that store columns with their types."""
-
-    def schema(self, path: str) -> tuple[Any, tuple[int, ...] | None]:
-        """The Arrow schema of a file, and the number of rows of its blocks."""
-        raise NotImplementedError
-
-    def batches(self, path: str, columns: Sequence[str], rows: int, block: int = 0, types=None) -> Iterator[Any]:
-        """Record batches of about ``rows`` rows, or as stored in the file, from a block on."""
-        raise NotImplementedError
+    #: ``schema(path)`` is the Arrow schema and the number of rows of each block; ``batches`` yields record batches of
+    #: about ``rows`` rows, or as stored in the file, from a block on
+    schema: Callable[[str], tuple[Any, tuple[int, ...]]]
+    batches: Callable[..., Iterator[Any]]
 
     def columns(self, path: str) -> list[str]:
         """All columns except those that hold a pandas index."""
@@ -73,7 +57,7 @@ class Columnar(Format):
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         return [name for name in schema.names if name not in index]
 
-    def frames(self, path: str, columns: list[str], rows: int, types: Mapping[str, str], is_read: bool) -> Iterator:
+    def frames(self, path: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
         for batch in self.batches(path, columns, rows):
             names, plainly = batch.schema.names, list(map(plain, batch.columns))
             for start in range(0, batch.num_rows, rows):
@@ -122,7 +106,7 @@ class Arrow(Columnar):
         return ipc.open_file(memory, options=ipc.IpcReadOptions(included_fields=fields))
 
 
-class Text(Format):
+class Text:
     """Lines of cells.
 
     Matrices of numbers are read by pyarrow, which uses all cores and refuses lines with too few cells; tables with
@@ -168,7 +152,7 @@ class Text(Format):
     def columns(self, path: str) -> list[str]:
         return [name or f"Unnamed: {j}" for j, name in enumerate(self.header(path)[0])]
 
-    def frames(self, path: str, columns: list[str], rows: int, types: Mapping[str, str], is_read: bool) -> Iterator:
+    def frames(self, path: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
         options = {
             "sep": self.header(path)[1],
             # this saves time, but hides lines with too many cells: use it only if another pass reads all columns
@@ -206,15 +190,15 @@ def _next(reader):
             raise ValueError("some lines have more fields than the first line has names") from error
 
 
-class Excel(Format):
+class Excel:
     """The first sheet of a workbook, which can only be read as a whole."""
 
-    name = "Excel"
+    name, advice = "Excel", Columnar.advice
 
     def columns(self, path: str) -> list[str]:
         return list(_sheet(path, os.path.getmtime(path)).columns)
 
-    def frames(self, path: str, columns: list[str], rows: int, types: Mapping[str, str], is_read: bool) -> Iterator:
+    def frames(self, path: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
         frame = _sheet(path, os.path.getmtime(path))
         for start in range(0, len(frame), rows):
             yield cast(frame.iloc[start : start + rows], types)
@@ -228,17 +212,18 @@ def _sheet(path: str, changed: float):
 
 #: The separator of the cells of a line.
 SEPARATORS = {"csv": ",", "tsv": "\t"}
+#: All have ``columns`` and ``frames``, for tables; all but Excel also ``schema`` and ``batches``, for numbers.
 FORMATS: dict[str, Any] = {
     "parquet": Parquet(),
     **{name: Text(name.upper(), separator) for name, separator in SEPARATORS.items()},
     "arrow": Arrow(),
     "excel": Excel(),
 }
-_ALIASES = {**{name: name for name in FORMATS}, "feather": "arrow", "ipc": "arrow"}
+_ALIASES = {"feather": "arrow", "ipc": "arrow"}
 #: Suffix -> format.
 _IN_FOLDERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv", ".arrow": "arrow",
                ".feather": "arrow", ".ipc": "arrow"}  # fmt: skip
-#: The same for files that a folder of tables may have for other reasons: they count only if they are named.
+#: The same for tables only; a folder may have such files for other reasons, so they count only if they are named.
 _IF_NAMED = {".txt": "csv", ".xlsx": "excel", ".xls": "excel"}
 
 
@@ -248,34 +233,30 @@ def _suffix(path: str) -> str:
     return os.path.splitext(stem)[1] if suffix in COMPRESSIONS else suffix
 
 
-def format_of(path: str) -> str:
-    """The format that belongs to the suffix of a file."""
-    found = (_IN_FOLDERS | _IF_NAMED).get(_suffix(path))
-    if found is None:
-        known = ", ".join(_IN_FOLDERS | _IF_NAMED)
+def format_of(path: str, tables: bool = False) -> str:
+    """The format that belongs to the suffix of a file of numbers, or of a table with mixed columns."""
+    known = _IN_FOLDERS | (_IF_NAMED if tables else {})
+    if _suffix(path) not in known:
         raise ValueError(
-            f"{path}: no format is known for this suffix; use {known}, or set format= (in a command, --format)."
+            f"{path}: no format is known for this suffix; use {', '.join(known)}, or set format= "
+            "(in a command, --format)."
         )
-    return found
+    return known[_suffix(path)]
 
 
-def refuse_excel(path: str, format: str) -> None:
-    if format == "excel":
-        raise ValueError(f"{path}: Excel files cannot be read or written in chunks; use a .csv or .parquet file.")
-
-
-def resolve(paths: Paths, format: str | None) -> tuple[list[str], str]:
+def resolve(paths: Paths, format: str | None, tables: bool = False) -> tuple[list[str], str]:
     """The files that ``paths`` stands for, and the name of their format."""
-    if format is not None and format not in _ALIASES:
-        raise ValueError(f"format={format!r} is not known; use one of {', '.join(map(repr, _ALIASES))}.")
+    names = {name: name for name in FORMATS if tables or name != "excel"} | _ALIASES
+    if format is not None and format not in names:
+        raise ValueError(f"format={format!r} is not known; use one of {', '.join(map(repr, names))}.")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("paths is empty; give at least one file, glob or directory.")
-    format = None if format is None else _ALIASES[format]
+    format = None if format is None else names[format]
     files = [file for path in given for file in _files_at(os.path.expanduser(os.fspath(path)), format)]
     if twice := repeated(files):
         raise ValueError(f"paths names {twice[0]} more than once, so its rows would count twice.")
-    formats = {format or format_of(file): file for file in files}
+    formats = {format or format_of(file, tables): file for file in files}
     if len(formats) > 1:
         found = ", ".join(f"{file} is {name}" for name, file in formats.items())
         raise ValueError(f"paths mixes formats ({found}); open one format at a time, or set format=.")
@@ -309,7 +290,7 @@ def repeated(names: Sequence[str]) -> list[str]:
 
 @contextmanager
 def reading(path: str, format: str) -> Iterator[None]:
-    """Convert errors of the readers to ValueErrors that name the file; missing files and permissions are clear already."""
+    """Convert errors of the readers to ValueErrors that name the file, except those that do so already."""
     if os.path.getsize(path) == 0:
         raise ValueError(f"{path} is empty (0 bytes); write it again or leave it out.")
     try:

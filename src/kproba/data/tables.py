@@ -36,7 +36,7 @@ def open_table(paths: Paths, format: str | None = None, frame_rows: int | None =
     format : "csv", "tsv", "parquet", "arrow" or "excel"; by default inferred from the suffix
     frame_rows : number of rows to read at a time; by default as many as take about 100 MB
     """
-    files, format = resolve(paths, format)
+    files, format = resolve(paths, format, tables=True)
     names = [columns_of(file, format) for file in files]
     for file, found in zip(files, names):
         missing = [name for name in names[0] if name not in found]

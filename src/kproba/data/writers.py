@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..io import AtomicFile, check_output, is_same_file
 from ..messages import listing
 from ..progress import RowProgress
-from .formats import SEPARATORS, format_of, refuse_excel
+from .formats import SEPARATORS, format_of
 from .kinds import pyarrow
 from .sources import as_source, inputs
 
@@ -58,7 +58,6 @@ class TableWriter:
         pyarrow()
         self.path = os.path.expanduser(os.fspath(path))
         self._kind = format_of(self.path)
-        refuse_excel(self.path, self._kind)
         check_output(path)
         self._schema: Any = None
         self._sink: Any = None
