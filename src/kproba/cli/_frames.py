@@ -18,7 +18,7 @@ from typing import Any
 from .. import io, messages
 from ..data.formats import COMPRESSIONS, FORMATS, SEPARATORS, format_of
 from ..data.kinds import pandas, pyarrow
-from ..data.tables import Table, labelled, open_table
+from ..data.tables import LabelledTable, Table, labelled, open_table
 from ..data.writers import TableWriter
 from . import _text
 
@@ -85,18 +85,6 @@ def is_large(table: Table) -> bool:
     return table.format != "excel" and n_bytes > LARGE_BYTES
 
 
-def read(path: str, given: str | None = None):
-    """The whole table as a pandas frame."""
-    return whole(opened(path, given), path)
-
-
-def whole(table: Table, path: str):
-    """A table as a pandas frame."""
-    if not any(True for _ in table.frames(table.columns[:1])):
-        raise ValueError(f"{path}: the table has no rows.")
-    return table.whole()
-
-
 def split_target(frame, target: str, path: str):
     """The other columns, the labels, and the number of rows dropped because they have no label."""
     check_target(frame.columns, target, path)
@@ -104,6 +92,20 @@ def split_target(frame, target: str, path: str):
     if not len(found):
         raise ValueError(f"{path}: the column {target!r} is empty in every row.")
     return found, labels, len(frame) - len(found)
+
+
+def labelled_rows(args, table: Table, columns: list[str], target: str, path: str) -> LabelledTable:
+    """The same for a table that need not fit in memory; reports the rows without a label."""
+    rows = LabelledTable.of(table, columns, target, _text.wants_progress(args))
+    if not rows.n_rows:
+        raise ValueError(f"{path}: the column {target!r} is empty in every row.")
+    report_skipped(args, rows.n_missing, target)
+    return rows
+
+
+def report_skipped(args, dropped: int, target: str) -> None:
+    if dropped:
+        _text.remark(args, f"{dropped} row(s) without {target!r} skipped")
 
 
 def check_target(columns, target: str, path: str) -> None:

@@ -91,11 +91,7 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     _frames.check_target(table.columns, target, path)
     if table.format in SEPARATORS and model.classes.dtype.kind not in "iufb":
         table = table.typed({target: TEXT})
-    rows = LabelledTable.of(table, model.columns, target, _text.wants_progress(args))
-    if not rows.n_rows:
-        raise ValueError(f"{path}: the column {target!r} is empty in every row.")
-    if rows.n_missing:
-        _text.remark(args, f"{path}: {rows.n_missing} row(s) without {target!r} skipped")
+    rows = _frames.labelled_rows(args, table, model.columns, target, path)
     unknown = sorted(set(rows.counts) - set(model.classes.tolist()), key=str)
     if unknown:
         raise ValueError(

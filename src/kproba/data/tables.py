@@ -76,9 +76,12 @@ class Table:
     def whole(self):
         """All rows as one frame, with the types that :meth:`settled` finds."""
         if self.format in SEPARATORS and len(self.files) == 1 and not self.types:
-            (frame,) = self._frames_of(self.files[0], self.columns, sys.maxsize)  # the parser sees all rows at once
-            return frame
-        return pandas().concat(list(self.settled().frames()), ignore_index=True)
+            frames = list(self._frames_of(self.files[0], self.columns, sys.maxsize))  # the parser sees all rows at once
+        else:
+            frames = list(self.settled().frames())
+        if not frames:
+            raise ValueError(f"{self.name}: the table has no rows.")
+        return pandas().concat(frames, ignore_index=True)
 
     def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
         """The same table after a pass over all rows, with the type of every column, or of the given ones."""

@@ -51,9 +51,6 @@ APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
 #: others; or, as a last resort, predictions for training rows.
 HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING = "held-out", "leave-one-out", "leave-one-out and held-out", "training"
 
-#: The measures of a score and their names, in the order of :func:`~kproba.report.measures.summarize`.
-MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
-
 
 @dataclass(frozen=True)
 class Score:
@@ -137,18 +134,7 @@ class Facts:
     notes: tuple[str, ...]
 
 
-def collect(
-    model,
-    X=None,
-    y=None,
-    *,
-    on: str = HELD_OUT,
-    X_train=None,
-    y_train=None,
-    names=None,
-    title: str | None = None,
-    random_state: int = 0,
-) -> Facts:
+def collect(model, X=None, y=None, *, on: str = HELD_OUT, X_train=None, y_train=None, **options) -> Facts:
     """Collect the facts of a report; parameters as in :func:`kproba.write_report`.
 
     >>> from sklearn.datasets import load_iris
@@ -160,8 +146,7 @@ def collect(
     """
     check_is_fitted(model)
     rows = _judged(model, X, y, on, X_train, y_train)
-    options = {"X_train": X_train, "y_train": y_train, "names": names, "title": title, "random_state": random_state}
-    return describe(model, rows, on, **options)
+    return describe(model, rows, on, X_train=X_train, y_train=y_train, **options)
 
 
 def describe(
