@@ -145,7 +145,7 @@ def _measured(fit: Callable, X, y, folds) -> dict[str, float]:
 def measures(y, proba, classes) -> dict[str, float]:
     """The measures of the report; the calibration error by its whole name."""
     found = measured(label_codes(y, classes), np.asarray(proba, dtype=np.float64))
-    return found | {"calibration_error": found.pop("calibration")}
+    return {"calibration_error" if name == "calibration" else name: value for name, value in found.items()}
 
 
 def _table(ranked: dict[str, dict], args) -> str:

@@ -32,8 +32,9 @@ def open_rows(
     """Open Parquet, CSV, TSV or Arrow files, which may be larger than memory, as a source of rows.
 
     The columns of all files are checked before the first row is read, so a file that does not match raises an error
-    immediately. Missing values raise an error when they are read; in a CSV file these are empty cells, NA, NaN, null
-    and similar.
+    immediately. Missing values raise an error when they are read; in a CSV file these are empty cells, ?, NA, NaN, null
+    and similar. If the first line of a CSV file has no comma, fields may be separated by semicolons, tabs or bars.
+    Text files may be compressed (.gz, .bz2, .zst or .xz).
 
     Parameters
     ----------
@@ -247,7 +248,6 @@ def _choose_layout(first: Schema, target: str | None, weight: str | None, column
             raise ValueError(f"columns contains {name!r}, which is the {role}; a column can only have one role.")
     if target is not None and target == weight:
         raise ValueError(f"target and weight are both {target!r}; a column can only have one role.")
-    _check_has(first, target, weight, columns or ())
     features = [name for name in first.types if name not in (target, weight)] if columns is None else columns
     if twice := repeated(features):
         raise ValueError(f"columns contains {twice[0]!r} more than once.")
