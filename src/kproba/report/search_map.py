@@ -29,7 +29,6 @@ class SearchPanel:
     width: np.ndarray
     ridge: np.ndarray
     loss: np.ndarray
-    rows: np.ndarray
     chosen: tuple[float, float] | None
 
     @property
@@ -93,7 +92,7 @@ def _choice(model) -> tuple[float, float]:
 
 
 def _panel(title: str, found, inside: np.ndarray, chosen) -> SearchPanel:
-    columns = [found[name][inside].tolist() for name in ("width", "ridge", "loss", "rows")]
-    last = {(f"{width:.6g}", f"{ridge:.6g}"): (width, ridge, loss, rows) for width, ridge, loss, rows in zip(*columns)}
-    width, ridge, loss, rows = (np.array(column) for column in zip(*last.values()))
-    return SearchPanel(title, width, ridge, loss, rows, chosen)
+    columns = [found[name][inside].tolist() for name in ("width", "ridge", "loss")]
+    last = {(f"{width:.6g}", f"{ridge:.6g}"): (width, ridge, loss) for width, ridge, loss in zip(*columns)}
+    width, ridge, loss = (np.array(column) for column in zip(*last.values()))
+    return SearchPanel(title, width, ridge, loss, chosen)
