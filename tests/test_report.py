@@ -579,6 +579,8 @@ class TestErrors:
             collect(model, X)
         with pytest.raises(ValueError, match=r"y has 699 rows"):
             collect(model, X, y[:-1])
+        with pytest.raises(ValueError, match="labels that are not classes of the model: None; drop"):
+            collect(model, X[:2], np.array([None, model.classes_[0]], dtype=object))
         with pytest.raises(ValueError, match="labels that are not classes of the model: 'z'"):
             collect(model, X, np.where(y == "a", "z", y))
         with pytest.raises(ValueError, match="names has 2 entries, but X has 3 columns"):
