@@ -39,7 +39,7 @@ from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
 from .frame_trial import check_frame
 from .rules import ABSENT, LARGEST, Declaration, accepts, are_distinct, check_declared, holds
-from .trial import check_pipeline, check_scores
+from .trial import OF_TEXT, check_pipeline, check_scores
 
 #: With more coefficients per frame than this, only the diagonals of covariances are checked.
 LARGE_COVARIANCE = 64
@@ -51,8 +51,6 @@ _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
 _STEP = (BaseEstimator, None, {"passthrough", "drop"})
 _COUNT, _POSITIVE = range(1 << 63), range(1, 1 << 63)
 _WORKERS = range(1, MOST_WORKERS + 1), range(-MOST_WORKERS, 0)
-#: These turn text into numbers, so that no other step can come before them.
-_OF_TEXT = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
 
 
 def check_model(model: Any, objects: list[Any]) -> None:
@@ -66,7 +64,8 @@ def check_model(model: Any, objects: list[Any]) -> None:
 
 def check(obj: Any) -> None:
     """Check an object against all declarations for its type."""
-    check_declared(obj, _declarations_for(type(obj)))
+    cls: Any = type(obj)
+    check_declared(obj, _declarations_for(cls))
 
 
 @cache
@@ -141,7 +140,7 @@ def _its_parameters_are_valid(obj: BaseEstimator) -> None:
     if hasattr(obj, "_parameter_constraints"):
         obj._validate_params()
     if isinstance(obj, KernelClassifier):
-        obj._check_parameters()  # type: ignore[attr-defined]
+        obj._check_parameters()
     if isinstance(obj, BagOfFeatures | PictureDescriptors):
         obj._check_options()
 
@@ -198,7 +197,8 @@ def _its_kernel_matches_its_rows(clf) -> bool:
     """The kernel parameter reads rows; where these are sequences, they have models that need not be fitted again."""
     asked, fitted, items = as_kernels(clf.kernel)[0], clf.basis_.kernel, [clf.basis_.centers]
     if isinstance(fitted, ProjectedKernel):
-        fitted, items = fitted.kernel, [*items, fitted.landmarks]
+        items.append(fitted.landmarks)
+        fitted = fitted.kernel
     same = type(asked) is type(fitted) if clf._on_items else type(asked).read is Kernel.read
     if not same or clf._is_precomputed != isinstance(fitted, Precomputed):
         return False
@@ -297,7 +297,7 @@ def _its_steps_can_follow_each_other(pipeline: Any) -> str | None:
     for (_, before), (_, step) in pairwise(pipeline.steps):
         if isinstance(step, BagOfFeatures) and not isinstance(before, PictureDescriptors):
             return f"{type(before).__name__} does not return items for BagOfFeatures"
-        if type(step).__name__ in _OF_TEXT:
+        if type(step).__name__ in OF_TEXT:
             return f"{type(before).__name__} makes no text"
     return None
 
@@ -354,11 +354,13 @@ def _its_words_can_be_found_and_weighted(vectorizer: Any) -> str | bool:
     return words is None or weights is None or len(weights) == len(words)
 
 
-def _its_pipeline_can_predict_and_read_training_rows(model: Any) -> bool:
+def _its_pipeline_can_read_frames_and_training_rows(model: Any) -> bool:
     if not hasattr(model.pipeline, "predict_proba") or type(model.seen).__name__ not in ("NoneType", "SeenRows"):
         return False
-    steps = getattr(model.pipeline, "named_steps", ())
-    return model.seen is None or ("columnkinds" in steps and "tablevectorizer" in steps)
+    reader, vectorizer = (
+        name in getattr(model.pipeline, "named_steps", ()) for name in ("columnkinds", "tablevectorizer")
+    )
+    return reader >= vectorizer and (model.seen is None or vectorizer)
 
 
 # ---------------------------------------------------------------- what each type may hold
@@ -523,7 +525,7 @@ _DECLARATIONS = (
         relations=[_its_steps_have_different_names, _its_columns_exist],
     ),
     holds("FunctionTransformer", func=None, inverse_func=None, feature_names_out=(None, {"one-to-one"})),
-    holds("OneHotEncoder", "OrdinalEncoder", *_OF_TEXT, dtype=_a_numeric_type),
+    holds("OneHotEncoder", "OrdinalEncoder", *OF_TEXT, dtype=_a_numeric_type),
     holds(
         "OneHotEncoder",
         "OrdinalEncoder",
@@ -539,7 +541,7 @@ _DECLARATIONS = (
         when=("_n_features_outs",),
     ),
     holds(
-        *_OF_TEXT,
+        *OF_TEXT,
         vocabulary_=(ABSENT, None, _words_numbered_without_gaps),
         _tfidf=(ABSENT, None, BaseEstimator),
         relations=[
@@ -564,9 +566,10 @@ _DECLARATIONS = (
     ),
     # tables
     holds("ApplyToEachCol", transformers_=_TRANSFORMERS),
+    holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
     holds("ColumnKinds", styles_=(ABSENT, {str: {".", ","}}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
-    holds("TableModel", columns=[str], target=str, relations=[_its_pipeline_can_predict_and_read_training_rows]),
+    holds("TableModel", columns=[str], target=str, relations=[_its_pipeline_can_read_frames_and_training_rows]),
     holds(
         "SeenRows",
         digests="uint64[m]",

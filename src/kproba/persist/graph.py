@@ -463,11 +463,13 @@ def _named_tuple(tag: Any, values: list[Any]) -> Any:
     return tuple.__new__(cls, values)
 
 
-_VALUES, _KEYS, _NAME = {"values": Decoder.values}, {"values": Decoder.keys}, {"name": Decoder.plain}
-_CSR = {**dict.fromkeys(("data", "indices", "indptr"), Decoder.value), "shape": Decoder.matrix_shape}
-_TAG = {"class": Decoder.plain}
+_Fields = dict[str, Callable[[Decoder, Any], Any]]
+_VALUES: _Fields = {"values": Decoder.values}
+_KEYS: _Fields = {"values": Decoder.keys}
+_NAME: _Fields = {"name": Decoder.plain}
+_CSR: _Fields = {**dict.fromkeys(("data", "indices", "indptr"), Decoder.value), "shape": Decoder.matrix_shape}
 #: For each node type, how its other fields are read and the function that creates an object from them.
-_MAKERS: dict[str, tuple[dict[str, Callable[[Decoder, Any], Any]], Callable[..., Any]]] = {
+_MAKERS: dict[str, tuple[_Fields, Callable[..., Any]]] = {
     "list": (_VALUES, list),
     "tuple": (_VALUES, tuple),
     "set": (_KEYS, set),
@@ -487,8 +489,8 @@ _MAKERS: dict[str, tuple[dict[str, Callable[[Decoder, Any], Any]], Callable[...,
     "pandas_dtype": (_NAME, _pandas_dtype),
     "pandas_missing": (_NAME, _pandas_missing),
     "polars_dtype": (_NAME, _polars_dtype),
-    "object": ({**_TAG, "state": Decoder.state}, _object),
-    "named_tuple": ({**_TAG, "values": Decoder.values}, _named_tuple),
+    "object": ({"class": Decoder.plain, "state": Decoder.state}, _object),
+    "named_tuple": ({"class": Decoder.plain, "values": Decoder.values}, _named_tuple),
 }
 
 

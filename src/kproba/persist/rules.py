@@ -16,6 +16,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -87,14 +88,14 @@ def check_declared(obj: Any, declarations: Iterable[Declaration]) -> None:
                 fault = "missing" if value is ABSENT else f"not {_described(spec)}"
                 raise ModelFileError(f"{type(obj).__name__}: {name} is {fault}.")
         for relation in declared.relations:
-            fault, test = relation if isinstance(relation, tuple) else (None, relation)
+            fault, test = relation if isinstance(relation, tuple) else ("", relation)
             found = test(obj)
             if found is not None and (isinstance(found, str) or not found):
                 fault = found or fault or f"it does not hold that {_described(test)}"
                 raise ModelFileError(f"{type(obj).__name__}: {fault}.")
 
 
-def accepts(spec: Any, value: Any, **sizes: int) -> bool:
+def accepts(spec: Any, value: Any, **sizes: Any) -> bool:
     """Whether a value meets a specification, with the sizes of some dimensions."""
     return bool(_rule(spec)(value, sizes))
 
@@ -140,6 +141,7 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+@cache
 def _numbers(notation: str) -> Rule:
     """The test of ``"float > 0 <= 1"``, a float, or ``"int[bk] >= 0 < c"``, an array.
 
