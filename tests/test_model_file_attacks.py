@@ -555,6 +555,20 @@ def test_steps_that_failed_at_the_first_prediction(tmp_path):
         kproba.save(model, tmp_path / "m.kproba")
 
 
+def test_tables_that_failed_at_the_first_prediction(file):
+    """Each of these files used to load."""
+    pytest.importorskip("skrub")
+    made = file(fuzz.table_model())
+    state = next(node["state"] for node in made.nodes if "null_strings_" in node.get("state", ()))
+    nulls = made.nodes[state["null_strings_"]["ref"]]["values"]
+    nulls[0], kept = 1.5, nulls[0]
+    assert "CleanNullStrings: null_strings_ is not a list of a str" in costs(made.write(), memory=False)
+    nulls[0] = kept
+    step = next(node["values"] for node in made.nodes if node.get("values", [])[:1] == ["columnkinds"])
+    step[1] = "passthrough"
+    assert "TableModel: it does not hold that its pipeline can read frames" in costs(made.write(), memory=False)
+
+
 def test_steps_that_work_on_several_cores_are_tried_too(tmp_path):
     columns = ColumnTransformer([("words", OneHotEncoder(), [0, 1])], remainder=SimpleImputer(), n_jobs=-1)
     rows = np.array([["a", "b", 1.0, 2.0], ["c", "d", 3.0, 4.0]] * 4, dtype=object)

@@ -357,10 +357,10 @@ def _its_words_can_be_found_and_weighted(vectorizer: Any) -> str | bool:
 def _its_pipeline_can_read_frames_and_training_rows(model: Any) -> bool:
     if not hasattr(model.pipeline, "predict_proba") or type(model.seen).__name__ not in ("NoneType", "SeenRows"):
         return False
-    reader, vectorizer = (
-        name in getattr(model.pipeline, "named_steps", ()) for name in ("columnkinds", "tablevectorizer")
-    )
-    return reader >= vectorizer and (model.seen is None or vectorizer)
+    kinds = [type(step).__name__ for _, step in getattr(model.pipeline, "steps", ())]
+    if "TableVectorizer" in kinds and kinds[0] != "ColumnKinds":
+        return False
+    return model.seen is None or {"columnkinds", "tablevectorizer"} <= set(getattr(model.pipeline, "named_steps", ()))
 
 
 # ---------------------------------------------------------------- what each type may hold

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import ModelFileError
+from .types import shortened
 
 #: Maximum of coefficients and of the factors in links: products of three of them do not overflow.
 LARGEST = 1e75
@@ -85,7 +86,7 @@ def check_declared(obj: Any, declarations: Iterable[Declaration]) -> None:
         for name, (spec, rule) in declared.rules.items():
             value = getattr(obj, name, ABSENT)
             if not rule(value, sizes):
-                fault = "missing" if value is ABSENT else f"not {_described(spec)}"
+                fault = "missing" if value is ABSENT else f"not {_described(spec)}, but {_found(value)}"
                 raise ModelFileError(f"{type(obj).__name__}: {name} is {fault}.")
         for relation in declared.relations:
             fault, test = relation if isinstance(relation, tuple) else ("", relation)
@@ -109,21 +110,8 @@ def _rule(spec: Any) -> Rule:
     """The test of a specification. It may add sizes of dimensions that are not known yet."""
     if isinstance(spec, str):
         return _numbers(spec)
-    if isinstance(spec, tuple):
-        rules = [_rule(each) for each in spec]
-        return lambda value, sizes: any(rule(value, sizes) for rule in rules)
-    if isinstance(spec, list):
-        of_all = _rule(spec[0])
-        return lambda value, sizes: isinstance(value, list) and all(of_all(each, sizes) for each in value)
-    if isinstance(spec, dict):
-        pairs = [(_rule(key), _rule(each)) for key, each in spec.items()]
-        return lambda value, sizes: (
-            isinstance(value, dict)
-            and all(
-                any(of_key(key, sizes) and of_value(each, sizes) for of_key, of_value in pairs)
-                for key, each in value.items()
-            )
-        )
+    if isinstance(spec, tuple | list | dict):
+        return _rule_of_parts(spec)
     if isinstance(spec, set):
         return lambda value, sizes: isinstance(value, str) and value in spec
     if isinstance(spec, re.Pattern):
@@ -131,10 +119,25 @@ def _rule(spec: Any) -> Rule:
     if isinstance(spec, range):
         return lambda value, sizes: _is_integer(value) and int(value) in spec
     if isinstance(spec, type):
-        return lambda value, sizes: isinstance(value, spec)
+        return lambda value, sizes: isinstance(value, spec) and value is not ABSENT
     if spec is None or spec is ABSENT:
         return lambda value, sizes: value is spec
     return lambda value, sizes: spec(value)
+
+
+def _rule_of_parts(spec: tuple | list | dict) -> Rule:
+    if isinstance(spec, tuple):
+        rules = [_rule(each) for each in spec]
+        return lambda value, sizes: any(rule(value, sizes) for rule in rules)
+    if isinstance(spec, list):
+        of_each = _rule(spec[0])
+        return lambda value, sizes: isinstance(value, list) and all(of_each(each, sizes) for each in value)
+    pairs = [(_rule(key), _rule(each)) for key, each in spec.items()]
+
+    def is_pair(pair: tuple[Any, Any], sizes: Sizes) -> bool:
+        return any(of_key(pair[0], sizes) and of_value(pair[1], sizes) for of_key, of_value in pairs)
+
+    return lambda value, sizes: isinstance(value, dict) and all(is_pair(pair, sizes) for pair in value.items())
 
 
 def _is_integer(value: Any) -> bool:
@@ -188,3 +191,9 @@ def _described(spec: Any) -> str:
     if isinstance(spec, type):
         return f"a {spec.__name__}"
     return spec.__name__.strip("_").replace("_", " ") if callable(spec) else str(spec)
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape}"
+    return shortened(value)

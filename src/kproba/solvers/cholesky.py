@@ -101,7 +101,8 @@ def jittered_factor(system: np.ndarray, level: float, jitter: float = 0.0) -> np
         lower, info = linalg.lapack.dpotrf(shifted, lower=1, overwrite_a=int(jitter > 0))
         return None if info else lower
 
-    return smallest_jitter(decompose, level, jitter)[0]
+    start = jitter if np.isfinite(level) else level  # LAPACK does not notice every NaN
+    return smallest_jitter(decompose, level, start)[0]
 
 
 def kernel_factor(K: np.ndarray) -> np.ndarray:
