@@ -569,7 +569,12 @@ _DECLARATIONS = (
     holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
     holds("ColumnKinds", styles_=(ABSENT, {str: {".", ","}}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
-    holds("TableModel", columns=[str], target=str, relations=[_its_pipeline_can_read_frames_and_training_rows]),
+    holds(
+        "TableModel",
+        columns=[str],
+        target=str,
+        relations=[_its_pipeline_can_read_frames_and_training_rows, lambda model: check(model.seen)],
+    ),
     holds(
         "SeenRows",
         digests="uint64[m]",
