@@ -51,78 +51,41 @@ _OWN = {
 }
 #: Preprocessing that was reviewed for what a malicious state could do; audit.py has the checks that some of it needs.
 _PREPROCESSING = {
-    "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
-    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
-    "sklearn.feature_extraction.text": (
-        "CountVectorizer",
-        "HashingVectorizer",
-        "TfidfTransformer",
-        "TfidfVectorizer",
-    ),
-    "sklearn.feature_selection": ("VarianceThreshold",),
-    "sklearn.frozen": ("FrozenEstimator",),
-    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
-    "sklearn.neighbors": ("NearestNeighbors",),
-    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
-    "sklearn.preprocessing": (
-        "Binarizer",
-        "FunctionTransformer",
-        "LabelEncoder",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "Normalizer",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-    ),
-    "skrub": (
-        "ApplyToCols",
-        "Cleaner",
-        "DatetimeEncoder",
-        "Drop",
-        "DropCols",
-        "DropUninformative",
-        "DurationToFloat",
-        "GapEncoder",
-        "MinHashEncoder",
-        "SelectCols",
-        "SquashingScaler",
-        "StringEncoder",
-        "TableVectorizer",
-        "ToCategorical",
-        "ToDatetime",
-        "ToFloat",
-    ),
-    "skrub._apply_to_each_col": ("ApplyToEachCol",),
-    "skrub._apply_to_sub_frame": ("ApplyToSubFrame",),
-    "skrub._check_input": ("CheckInputDataFrame",),
-    "skrub._clean_categories": ("CleanCategories",),
-    "skrub._clean_null_strings": ("CleanNullStrings",),
-    "skrub._datetime_encoder": ("_CircularEncoder",),
-    "skrub._table_vectorizer": ("PassThrough", "ShortReprDict"),
-    "skrub._to_str": ("ToStr",),
-    "skrub._utils": ("LRUDict",),
-    "skrub.selectors._base": ("All", "And", "Cols", "Filter", "Inv", "NameFilter", "Or", "Sub", "XOr"),
+    "sklearn.compose": "ColumnTransformer make_column_selector",
+    "sklearn.decomposition": "PCA TruncatedSVD",
+    "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer",
+    "sklearn.feature_selection": "VarianceThreshold",
+    "sklearn.frozen": "FrozenEstimator",
+    "sklearn.impute": "MissingIndicator SimpleImputer",
+    "sklearn.neighbors": "NearestNeighbors",
+    "sklearn.pipeline": "FeatureUnion Pipeline",
+    "sklearn.preprocessing": """
+        Binarizer FunctionTransformer LabelEncoder MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder OrdinalEncoder
+        PowerTransformer QuantileTransformer RobustScaler StandardScaler
+    """,
+    "skrub": """
+        ApplyToCols Cleaner DatetimeEncoder Drop DropCols DropUninformative DurationToFloat GapEncoder
+        MinHashEncoder SelectCols SquashingScaler StringEncoder TableVectorizer ToCategorical ToDatetime ToFloat
+    """,
+    "skrub._apply_to_each_col": "ApplyToEachCol",
+    "skrub._apply_to_sub_frame": "ApplyToSubFrame",
+    "skrub._check_input": "CheckInputDataFrame",
+    "skrub._clean_categories": "CleanCategories",
+    "skrub._clean_null_strings": "CleanNullStrings",
+    "skrub._datetime_encoder": "_CircularEncoder",
+    "skrub._table_vectorizer": "PassThrough ShortReprDict",
+    "skrub._to_str": "ToStr",
+    "skrub._utils": "LRUDict",
+    "skrub.selectors._base": "All And Cols Filter Inv NameFilter Or Sub XOr",
 }
 #: The functions with which skrub's selectors select columns: they take a column and return a boolean.
 _FUNCTIONS = {
-    "skrub._dataframe": (
-        "is_any_date",
-        "is_bool",
-        "is_categorical",
-        "is_duration",
-        "is_float",
-        "is_integer",
-        "is_numeric",
-        "is_object",
-        "is_string",
-    ),
-    "skrub._table_vectorizer": ("_created_by_predicate",),
-    "skrub.selectors._selectors": ("_cardinality_below", "_has_dtype", "_null_count_check", "_regex"),
-    "fnmatch": ("fnmatchcase",),
+    "skrub._dataframe": """
+        is_any_date is_bool is_categorical is_duration is_float is_integer is_numeric is_object is_string
+    """,
+    "skrub._table_vectorizer": "_created_by_predicate",
+    "skrub.selectors._selectors": "_cardinality_below _has_dtype _null_count_check _regex",
+    "fnmatch": "fnmatchcase",
 }
 #: Types that parameters such as ``dtype=`` may have as their value.
 PLAIN_TYPES: dict[str, type] = {
@@ -160,8 +123,8 @@ def _registered(listed: set[str]) -> dict[str, tuple[str, str]]:
     return {key: (cls.__module__, cls.__name__) for key, cls in found.items() if cls.__name__ not in listed}
 
 
-def _flat(listed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
-    return {f"{module}.{name}": (module, name) for module, names in listed.items() for name in names}
+def _flat(listed: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {f"{module}.{name}": (module, name) for module, names in listed.items() for name in names.split()}
 
 
 def class_tags() -> dict[type, str]:
