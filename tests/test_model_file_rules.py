@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 )
 
 import kproba
+from kproba.links import CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
 from kproba.persist import audit
 from kproba.persist.rules import ABSENT, accepts, check_declared, holds
 
@@ -105,3 +106,24 @@ def test_every_optional_attribute_exists():
         optional = [name for name, (spec, _) in declared.rules.items() if isinstance(spec, tuple) and ABSENT in spec]
         for name in (*optional, *declared.when):
             assert any(hasattr(obj, name) for obj in own), f"{name} of {declared.kinds}"
+
+
+@pytest.mark.parametrize("tags", [False, True])
+def test_links_give_the_probabilities_that_the_parameter_promises(tags):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    clf = kproba.LSPC(link="none", width=1.0, ridge=0.1).fit(X, X > 0 if tags else X[:, 0] > 0)
+    audit.check(clf)
+    with pytest.raises(kproba.ModelFileError, match="its link matches its classes"):
+        audit.check(clf.set_params(link="clip"))
+
+
+def test_links_of_tags():
+    constant = np.array([2, 2])
+    one, pair = np.full(2, 0.5), np.ones((2, 2))
+    tags = CalibratedTags(prior=one, slope=pair, sharpness=one, offset=one, span=pair, constant=constant)
+    audit.check(tags)
+    for link in (Clip(), Ratio(), Softmax(), Sigmoid()):
+        audit.check(PerTag(link, constant))
+    for link in (PerTag(Clip(), constant), tags, None, Clip):
+        with pytest.raises(kproba.ModelFileError, match="PerTag: link is not a link of classes"):
+            audit.check(PerTag(link, constant))

@@ -134,8 +134,9 @@ class ImportVectorMachine(KernelClassifier):
         ``"auto"`` is at most 500, and at most 1,500/(n_classes − 1).
     candidates : "auto", "all" or int, default="auto"
         Number of rows considered in each step: all distinct ones, or a subset of which a quarter changes from step to
-        step. ``"auto"`` is all up to 1,000 rows, and 100 beyond that. For a source, each round considers 1,000 rows of
-        the sample, or up to 4,000 if you set a larger number; ``"all"`` needs all rows in memory.
+        step. ``"auto"`` is all up to 1,000 rows, and 100 beyond that. For a source, the candidates are a sample of the
+        rows, ranked by sums over all rows. Each round considers 1,000 of them, or up to 4,000 if you set a larger
+        number; ``"all"`` needs all rows in memory.
     tuning_fraction : float, default=0.25
         Fraction of the rows held out to select λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
