@@ -61,8 +61,9 @@ bench: $(STAMP)bench ## every benchmark; needs KPROBA_DATA for the sets that are
 experiments: $(STAMP)plot ## the papers' figures
 	$(BIN)/python -m experiments.run
 
-tables: $(STAMP)test ## write the tables of README and docs anew from benchmarks/results
+tables: $(STAMP)test ## write the tables of README and docs anew, from benchmarks/results and from the registries
 	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python scripts/names.py
 
 wheel: $(STAMP)dev ## build the wheel and show what is in it
 	$(BIN)/python -m build --wheel

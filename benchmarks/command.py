@@ -113,7 +113,10 @@ def kproba(folder: Path, *words: str) -> str:
 
 def by_rival(fit: Callable, folder: Path, y: np.ndarray) -> dict:
     """The measures of a rival on the same files, in this process."""
-    read = (_frames.split_target(_frames.read(str(folder / name)), TARGET, name) for name in ("train.csv", "new.csv"))
+    read = (
+        _frames.split_target(_frames.opened(str(folder / name)).whole(), TARGET, name)
+        for name in ("train.csv", "new.csv")
+    )
     (X, y_train, _), (X_new, _, _) = read
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -132,7 +135,7 @@ def run_split(frame: pd.DataFrame, seed: int, methods: dict[str, Callable]) -> t
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         about = write_split(frame, seed, folder)
-        _, y, _ = _frames.split_target(_frames.read(str(folder / "new.csv")), TARGET, "new.csv")
+        _, y, _ = _frames.split_target(_frames.opened(str(folder / "new.csv")).whole(), TARGET, "new.csv")
         return about, {name: measured(folder, y) for name, measured in methods.items()}
 
 

@@ -208,7 +208,7 @@ class TestPredict:
             before = sorted(path.name for path in folder.iterdir())
             words = ("predict", folder / "cut.csv", "--model", folder / "m.kproba", "--chunk-rows", 50)
             assert run(*words, "--out", folder / name) == cli.BAD_INPUT
-            assert "cut.csv: it could not be read as csv" in capsys.readouterr().err
+            assert "cut.csv cannot be read as CSV" in capsys.readouterr().err
             assert (folder / name).read_text() == "as before"
             assert sorted(path.name for path in folder.iterdir()) == before
 
@@ -403,7 +403,7 @@ class TestBadInput:
                 ("fit", "{train}", "--target", "income", "--model", "nowhere/m.kproba"),
                 "nowhere does not exist; create it first",
             ),
-            (("fit", "{junk}", "--target", "y"), "could not be read as parquet"),
+            (("fit", "{junk}", "--target", "y"), "junk.parquet cannot be read as Parquet"),
             (("fit", "{odd}", "--target", "y"), "--format"),
             (("predict", "{train}", "--model", "{train}"), "train.csv"),
             (

@@ -339,15 +339,14 @@ class TestDual:
 )  # fmt: skip
 def test_when_one_decomposition_pays(options, n_ridges, expected):
     ls = problem(**options)
-    assert ls._uses_eigen(n_ridges) is expected
-    paths = ls._paths(ls.moments, ls._uses_eigen(n_ridges))
+    paths = ls._paths(ls.moments, ls._path_type(n_ridges))
     assert [type(path) for path in paths] == [EigenPath if expected else CholeskyPath]
 
 
 class TestCost:
     def test_one_decomposition_serves_all_ridges_in_one_sweep(self, monkeypatch):
-        made, swept, of, featured = [], [], EigenPath.of, LeastSquares._batches_with_features
-        monkeypatch.setattr(EigenPath, "of", lambda H, P: made.append(len(H)) or of(H, P))
+        made, swept, decomposed, featured = [], [], EigenPath.decomposed, LeastSquares._batches_with_features
+        monkeypatch.setattr(EigenPath, "decomposed", lambda H, P: made.append(len(H)) or decomposed(H, P))
         monkeypatch.setattr(
             LeastSquares, "_batches_with_features", lambda self, rows: swept.append(1) or featured(self, rows)
         )
@@ -373,7 +372,7 @@ def test_systems():
     np.testing.assert_array_equal(System(np.array([1]), []).of_centers(X), X[:, [1]])
     assert Group(np.arange(2)).ridge_factor == 1.0
     own = class_wise(rkhs=True)
-    paths = own._paths(own.moments, False)
+    paths = own._paths(own.moments, CholeskyPath)
     for y, path in enumerate(paths):
         points = X[y == Y]
         assert_allclose(path.penalty, gaussian(points, points, WIDTH), rtol=1e-12)
@@ -424,8 +423,8 @@ class TestDevice:
         (some,) = there.path([RIDGE], loo_rows=np.array([4, 1]))
         (whole,) = there.path([RIDGE])
         assert_allclose(some.held_out, whole.held_out[[4, 1]])
-        assert there._paths(there.moments, False)[0] is there._device_path
-        assert not there._uses_eigen(9)
+        assert there._paths(there.moments, CholeskyPath)[0] is there._device_path
+        assert there._path_type(9) is CholeskyPath
 
     def test_features_are_taken_four_copies_at_a_time(self, monkeypatch):
         monkeypatch.setattr(DeviceBasis, "block_bytes", 4 * 40 * 6)

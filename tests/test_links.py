@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from kproba import links
 from kproba.data.rows import Rows
 from kproba.links import (
     CalibratedSoftmax,
@@ -14,8 +13,9 @@ from kproba.links import (
     Ratio,
     Sigmoid,
     Softmax,
-    SoftmaxFit,
-    TagsFit,
+    base,
+    calibrated,
+    calibrated_tags,
     complete_by_prior,
     complete_tags,
     fit_link,
@@ -24,6 +24,8 @@ from kproba.links import (
     positive_prior,
     softmax,
 )
+from kproba.links.calibrated import SoftmaxFit
+from kproba.links.calibrated_tags import TagsFit
 
 RNG = np.random.default_rng(5)
 
@@ -152,13 +154,12 @@ def test_log_softplus_slope():
     inside = z > -30
     step = 1e-6
     numeric = z * (log_softplus(z + step) - log_softplus(z - step)) / (2 * step)
-    for slope in (links._log_softplus_slope(z), links._log_softplus_and_slope(z)[1]):
-        np.testing.assert_allclose(slope[inside], numeric[inside], rtol=1e-6)
-        np.testing.assert_array_equal(slope[~inside], z[~inside])
-    zero = np.zeros(1)
-    assert links._log_softplus_slope(zero) == 0.0 and links._log_softplus_and_slope(zero)[1] == 0.0
-    np.testing.assert_allclose(links._log_softplus_and_slope(z)[0], log_softplus(z), rtol=1e-13)
-    assert links._log_softplus_and_slope(np.array([-30.5]))[0] == -30.5
+    value, slope = base.log_softplus_and_slope(z)
+    np.testing.assert_allclose(slope[inside], numeric[inside], rtol=1e-6)
+    np.testing.assert_array_equal(slope[~inside], z[~inside])
+    assert base.log_softplus_and_slope(np.zeros(1))[1] == 0.0
+    np.testing.assert_allclose(value, log_softplus(z), rtol=1e-13)
+    assert base.log_softplus_and_slope(np.array([-30.5]))[0] == -30.5
 
 
 def test_links_are_applied_in_blocks(monkeypatch):
@@ -175,11 +176,11 @@ def test_links_are_applied_in_blocks(monkeypatch):
     np.testing.assert_array_equal(in_blocks(double, scores, 50), 2 * scores)
     assert seen == [50]
     seen.clear()
-    monkeypatch.setattr(links, "TAG_CELLS", 60)  # 30 rows of two columns
+    monkeypatch.setattr(base, "TAG_CELLS", 60)  # 30 rows of two columns
     np.testing.assert_array_equal(in_blocks(double, scores), 2 * scores)
     assert seen == [30, 20]
     seen.clear()
-    monkeypatch.setattr(links, "TAG_CELLS", 4)  # no fewer than 16 rows at a time
+    monkeypatch.setattr(base, "TAG_CELLS", 4)  # no fewer than 16 rows at a time
     np.testing.assert_array_equal(in_blocks(double, scores), 2 * scores)
     assert seen == [16, 16, 16, 2]
     seen.clear()
@@ -279,7 +280,7 @@ class TestSoftmaxFit:
             seen.update(options, start=start)
             raise StopIteration
 
-        monkeypatch.setattr(links, "minimize", stop)
+        monkeypatch.setattr(calibrated, "minimize", stop)
         with pytest.raises(StopIteration):
             SoftmaxFit(np.eye(c), np.eye(c), np.ones(c), np.full(c, 1 / c)).run()
         assert seen["options"] == {"maxiter": most} and seen["method"] == "L-BFGS-B" and seen["jac"] is True
@@ -422,7 +423,7 @@ class TestBoundedStep:
     def test_is_the_damped_newton_step(self):
         gradient, x = np.array([[1.0], [-2.0], [0.5], [3.0]]), np.zeros((4, 1))
         given = self.H.copy()
-        step = links._bounded_step(gradient, self.H[:, :, None], np.array([0.1]), x, self.bounds)
+        step = calibrated_tags._bounded_step(gradient, self.H[:, :, None], np.array([0.1]), x, self.bounds)
         damped = self.H + np.diag(0.1 * (np.diag(self.H) + 1e-3 * 5.0))
         np.testing.assert_allclose(step[:, 0], -np.linalg.solve(damped, gradient[:, 0]), rtol=1e-12)
         np.testing.assert_array_equal(self.H, given)
@@ -432,7 +433,7 @@ class TestBoundedStep:
         gradient, x = np.array([[1.0], [-2.0], [0.5], [3.0]]), np.zeros((4, 1))
         x[1] = self.bounds[side, 1, 0]
         gradient[1] = 0.5 if side == 0 else -0.5
-        step = links._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
+        step = calibrated_tags._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
         free = [0, 2, 3]
         assert step[1] == 0.0
         np.testing.assert_allclose(
@@ -440,11 +441,11 @@ class TestBoundedStep:
         )
         for factor in (-1.0, 0.0):  # away from the bound, or nowhere
             gradient[1] *= factor
-            step = links._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
+            step = calibrated_tags._bounded_step(gradient, self.H[:, :, None], np.array([0.0]), x, self.bounds)[:, 0]
             np.testing.assert_allclose(step, -np.linalg.solve(self.H, gradient[:, 0]), rtol=1e-9)
 
     def test_no_curvature_at_all(self):
-        step = links._bounded_step(
+        step = calibrated_tags._bounded_step(
             np.zeros((4, 2)), np.zeros((4, 4, 2)), np.full(2, 0.1), np.zeros((4, 2)), self.bounds
         )
         np.testing.assert_array_equal(step, np.zeros((4, 2)))
@@ -474,10 +475,12 @@ class TestFitLink:
     @pytest.mark.parametrize(("most_rows", "most_cells", "used"), [(1200, 10**6, 1200), (5000, 3600, 1200), (1, 1, 1)])
     def test_some_rows_are_enough(self, most_rows, most_cells, used, monkeypatch):
         """Those with the smallest keys, and no fewer than a thousand for want of cells."""
-        monkeypatch.setattr(links, "LINK_ROWS", most_rows)
-        monkeypatch.setattr(links, "LINK_CELLS", most_cells)
+        monkeypatch.setattr(calibrated, "LINK_ROWS", most_rows)
+        monkeypatch.setattr(calibrated, "LINK_CELLS", most_cells)
         seen = []
-        monkeypatch.setattr(links, "SoftmaxFit", lambda *parts: seen.append(parts) or type("Fit", (), {"run": int}))
+        monkeypatch.setattr(
+            calibrated, "SoftmaxFit", lambda *parts: seen.append(parts) or type("Fit", (), {"run": int})
+        )
         n = 1500
         rows, scores = rows_of(np.arange(n) % 3, np.arange(1.0, n + 1)), RNG.random((n, 3))
         fit_link("auto", scores, rows)
@@ -489,10 +492,10 @@ class TestFitLink:
             np.testing.assert_array_equal(part, expected)
 
     def test_no_fewer_than_a_thousand_rows(self, monkeypatch):
-        monkeypatch.setattr(links, "LINK_CELLS", 30)
+        monkeypatch.setattr(calibrated, "LINK_CELLS", 30)
         seen = []
         monkeypatch.setattr(
-            links, "SoftmaxFit", lambda *parts: seen.append(len(parts[0])) or type("Fit", (), {"run": int})
+            calibrated, "SoftmaxFit", lambda *parts: seen.append(len(parts[0])) or type("Fit", (), {"run": int})
         )
         for n in (999, 1000, 1001):
             fit_link("auto", np.ones((n, 3)), rows_of(np.arange(n) % 3))
@@ -501,7 +504,7 @@ class TestFitLink:
     @pytest.mark.parametrize("cells", [1 << 16, 40, 80, 1])
     @pytest.mark.parametrize("missing", [False, True])
     def test_tags_are_fitted_some_at_a_time(self, cells, missing, monkeypatch):
-        monkeypatch.setattr(links, "TAG_CELLS", cells)
+        monkeypatch.setattr(calibrated_tags, "TAG_CELLS", cells)
         tag, _, labels, weight, _ = tags_problem()
         weight = weight[:, 0]
         if missing:

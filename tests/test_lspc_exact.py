@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification, make_multilabel_classification
 
-from kproba import LSPC, ConditionWarning, links
-from kproba.links import CalibratedSoftmax, SoftmaxFit
+from kproba import LSPC, ConditionWarning
+from kproba.links import CalibratedSoftmax, calibrated
+from kproba.links.calibrated import SoftmaxFit
 from oracles import (
     class_wise_loo_by_refitting,
     clip_link,
@@ -253,8 +254,8 @@ def test_rows_of_weight_zero_get_the_models_own_scores(problem):
 
 def test_multilabel_is_one_factorisation_and_equals_two_class_fits(monkeypatch):
     further = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}  # the link of two classes stops before its minimum
-    minimize = links.minimize
-    monkeypatch.setattr(links, "minimize", lambda *a, **k: minimize(*a, **{**k, "options": further}))
+    minimize = calibrated.minimize
+    monkeypatch.setattr(calibrated, "minimize", lambda *a, **k: minimize(*a, **{**k, "options": further}))
     X, Y = make_multilabel_classification(80, 5, n_classes=4, random_state=0)
     args = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-3, "centers": "all", "random_state": 0}
     for link in ("clip", "clip-parameters", "softmax"):

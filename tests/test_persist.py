@@ -308,7 +308,7 @@ def test_refuses_to_save(tmp_path):
         (make_pipeline(FunctionTransformer(np.log1p), LSPC()), r"model\.steps\[0\]\[1\]\.func is code"),
         (make_pipeline(Foreign(), LSPC()), r"Foreign, which a model file cannot hold"),
         (LSPC(class_weight={0: 1 + 2j}), r"model\.class_weight\[0\] is a builtins\.complex"),
-        (LSPC(ridge=-1), "cannot be saved: ridge=-1 must be positive"),
+        (LSPC(ridge=-1), "cannot be saved: ridge must be a positive number, .*, got -1"),
         (make_pipeline(StandardScaler(), LSPC(), memory="folder"), "memory names a folder"),
         (make_pipeline(CountVectorizer(input="filename"), LSPC()), "would open files"),
         ("a text", "it is a str, not an estimator"),

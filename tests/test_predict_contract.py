@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from kproba import LSPC
+from kproba import LSPC, links
 
-LINKS = ("auto", "softmax", "clip", "clip-parameters")
+LINKS = tuple(name for name, link in links.LINKS.items() if link.gives_probabilities)
 CENTERS = ("auto", "all", "class", 7, ("class", 3))
 CHOICES = tuple(itertools.product(LINKS, CENTERS))
 KERNELS = ("gaussian", "laplacian", "matern32", "linear", "polynomial")

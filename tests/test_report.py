@@ -573,12 +573,14 @@ class TestFile:
 class TestErrors:
     def test_arguments(self, three):
         model, X, y = three
-        with pytest.raises(ValueError, match="on='test' is not known"):
+        with pytest.raises(ValueError, match=r"on must be .*, got 'test'"):
             collect(model, X, y, on="test")
         with pytest.raises(ValueError, match="X and y are needed"):
             collect(model, X)
         with pytest.raises(ValueError, match=r"y has 699 rows"):
             collect(model, X, y[:-1])
+        with pytest.raises(ValueError, match="labels that are not classes of the model: None; drop"):
+            collect(model, X[:2], np.array([None, model.classes_[0]], dtype=object))
         with pytest.raises(ValueError, match="labels that are not classes of the model: 'z'"):
             collect(model, X, np.where(y == "a", "z", y))
         with pytest.raises(ValueError, match="names has 2 entries, but X has 3 columns"):

@@ -71,7 +71,7 @@ def test_refused(data):
     for options in ({"centers": "class"}, {"link": "clip-parameters"}, {"class_similarity": np.eye(3)}):
         with pytest.raises(ValueError, match="solver='sgd' needs centres shared by all classes"):
             LSPC(solver="sgd", **options).fit(X, y)
-    with pytest.raises(ValueError, match="passes=0 must be a whole number"):
+    with pytest.raises(ValueError, match=r"passes must be an int in the range \[1, inf\), got 0"):
         LSPC(solver="sgd", passes=0).fit(X, y)
     with pytest.raises(ValueError, match="solver='sgd' draws random rows from memory"):
         LSPC(solver="sgd").fit(ArraySource(X, y))

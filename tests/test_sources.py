@@ -408,7 +408,7 @@ class TestRefused:
     def test_no_rows_at_all(self, tmp_path, suffix):
         for name in "ab":
             write(tmp_path / f"{name}.{suffix}", labelled().slice(0, 0))
-        refuses(ValueError, rf"a\.{suffix}, .*b\.{suffix}: no file has any rows", opened, tmp_path)
+        refuses(ValueError, rf"a\.{suffix}', '.*b\.{suffix}': no file has any rows", opened, tmp_path)
 
     @pytest.mark.parametrize("kept", [0.5, 0.99])
     def test_cut_off(self, tmp_path, kept):
@@ -446,14 +446,18 @@ class TestRefused:
         path = write(tmp_path / f"x.{suffix}", labelled())
         refuses(
             ValueError,
-            r"target refers to the column 'Y', which .*x\..* it has the columns a, b, c, y, w",
+            r"target refers to the column 'Y', which .*x\..* it has the columns 'a', 'b', 'c', 'y', 'w'",
             opened,
             path,
             target="Y",
         )
         refuses(ValueError, r"weight refers to the column 'v', which .*x\.", opened, path, weight="v")
         refuses(
-            ValueError, r"columns refers to the column 'q', which .*has the columns a", opened, path, columns=["a", "q"]
+            ValueError,
+            r"columns refers to the column 'q', which .*has the columns 'a'",
+            opened,
+            path,
+            columns=["a", "q"],
         )
 
     def test_roles(self, tmp_path):
@@ -707,7 +711,7 @@ class TestWriter:
             tmp_path / "nowhere" / "o.csv",
             "ab",
         )
-        refuses(ValueError, "same column name: proba_1, proba_1", ProbabilityWriter, tmp_path / "o.csv", [1, "1"])
+        refuses(ValueError, "same column name: 'proba_1', 'proba_1'", ProbabilityWriter, tmp_path / "o.csv", [1, "1"])
         (tmp_path / "d.csv").mkdir()
         refuses(IsADirectoryError, r"d\.csv.*is a directory", ProbabilityWriter, tmp_path / "d.csv", "ab")
         with ProbabilityWriter(tmp_path / "out.csv", self.WORDS) as out:

@@ -14,8 +14,9 @@ _spec.loader.exec_module(structure)
 LAYERS = (
     ("exceptions", "io", "messages", "progress", "threads", "version", "arrays"),
     ("data",),
+    ("validation",),
     ("kernels", "links"),
-    ("basis", "validation"),
+    ("basis",),
     ("solvers",),
     ("problems",),
     ("search",),

@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 
 from kproba import LSPC, open_rows, write_probabilities
+from kproba.data.formats import MISSING
 from kproba.data.tables import LabelledTable, TableSource, open_table
 from kproba.estimators import _reading
 
@@ -120,7 +123,7 @@ class TestTable:
         (tmp_path / "t.csv").write_text("a,b,c\n" + "1,2,3\n" * 20 + "1,2,3,4\n")
         table = open_table(tmp_path / "t.csv", frame_rows=6)
         for read in (table.settled, lambda: list(table.frames(["a", "b"]))):
-            with pytest.raises(ValueError, match=r"t\.csv: it could not be read as csv"):
+            with pytest.raises(ValueError, match=r"t\.csv cannot be read as CSV"):
                 read()
 
     def test_open_rows_of_tabs(self, tmp_path):
@@ -133,6 +136,61 @@ class TestTable:
             "proba_True",
             "prediction",
         ]
+
+
+#: Cells that a few rows alone would take for something else than all rows of the column.
+CELLS = ["", "?", "NA", "None", "0", "1", "01", "-2", "2.5", "1e3", "inf", "True", "false", "x", " y", "a b", "é",
+         "2020-01-01", "9007199254740993", '"q,r"', '"two\nlines"']  # fmt: skip
+columns_of_cells = st.lists(st.sampled_from(CELLS), min_size=1, max_size=3, unique=True)
+
+
+def plain_values(column) -> list:
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna())]
+
+
+class TestEveryWayOfReading:
+    @given(columns=st.lists(columns_of_cells, min_size=1, max_size=3), rows=st.integers(1, 9), size=st.integers(1, 5),
+           data=st.data())  # fmt: skip
+    def test_at_once_and_in_chunks(self, tmp_path_factory, columns, rows, size, data):
+        path = tmp_path_factory.mktemp("t") / "t.csv"
+        lines = [[data.draw(st.sampled_from(cells)) for cells in columns] for _ in range(rows)]
+        names = [f"c{j}" for j in range(len(columns))]
+        text = "\n".join(",".join([*line, str(i)]) for i, line in enumerate([names, *lines]))
+        path.write_text(text.replace(",0\n", ",row\n", 1))
+        whole, chunked = open_table(path).whole(), pd.concat(open_table(path, frame_rows=size).settled().frames())
+        assert whole.columns.tolist() == chunked.columns.tolist() == [*names, "row"]
+        for name in whole.columns:
+            assert plain_values(whole[name]) == plain_values(chunked[name])
+
+    @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12),
+           size=st.integers(1, 5), mark=st.sampled_from(",;|\t"))  # fmt: skip
+    def test_numbers_in_a_matrix_and_in_a_table(self, tmp_path_factory, numbers, size, mark):
+        """The same numbers to the last bit, as in the file."""
+        folder = tmp_path_factory.mktemp("t")
+        frame = pd.DataFrame({"a": numbers, "b": numbers[::-1]})
+        frame.to_csv(folder / "t.csv", index=False, sep=mark)
+        frame.to_parquet(folder / "t.parquet")
+        for name in ("t.csv", "t.parquet"):
+            rows = np.concatenate([chunk.X for chunk in open_rows(folder / name, chunk_bytes=16 * size).chunks()])
+            np.testing.assert_array_equal(rows, frame.to_numpy())
+            table = pd.concat(open_table(folder / name, frame_rows=size).settled().frames())
+            np.testing.assert_array_equal(table.to_numpy(), frame.to_numpy())
+
+    @pytest.mark.parametrize("missing", MISSING)
+    def test_missing_values(self, tmp_path, missing):
+        (tmp_path / "t.csv").write_text(f"a,b\n1,2\n{missing},4\n")
+        (chunk,) = open_rows(tmp_path / "t.csv").chunks()
+        expected = [[1, 2], [np.nan, 4]]
+        np.testing.assert_array_equal(chunk.X, expected)
+        np.testing.assert_array_equal(open_table(tmp_path / "t.csv").whole().to_numpy(), expected)
+
+    @pytest.mark.parametrize("suffix", ["csv.gz", "csv.bz2", "csv.xz", "txt", "TSV"])
+    def test_suffixes(self, tmp_path, suffix):
+        path, frame = tmp_path / f"t.{suffix}", pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+        frame.to_csv(path, index=False, sep="\t" if suffix == "TSV" else ",")
+        np.testing.assert_array_equal(open_table(path).whole().to_numpy(), frame.to_numpy())
+        (chunk,) = open_rows(path, format="csv" if suffix == "txt" else None).chunks()
+        np.testing.assert_array_equal(chunk.X, frame.to_numpy())
 
 
 class TestLabelledTable:

@@ -8,6 +8,8 @@ from sklearn import metrics
 
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, links
 from kproba.data.rows import Rows
+from kproba.links import calibrated_tags
+from kproba.links.calibrated import SoftmaxFit
 from kproba.metrics import tag_report, tag_thresholds
 from kproba.problems import missing_tags
 from kproba.search import staged as search
@@ -423,7 +425,7 @@ class TestReport:
                     function(*given)
         with pytest.raises(ValueError, match="names has 1 entries, but there are 5 tags"):
             tag_report(Y, P, names=["a"])
-        with pytest.raises(ValueError, match="maximize='auc' is not known; use one of 'f1', 'accuracy', 'youden'"):
+        with pytest.raises(ValueError, match=r"maximize must be one of 'f1', 'accuracy', 'youden'.*, got 'auc'"):
             tag_thresholds(Y, P, maximize="auc")
 
 
@@ -445,7 +447,7 @@ class TestLink:
 
     @pytest.mark.parametrize("cells", [1 << 16, 1000])
     def test_equals_the_fit_of_each_tag(self, cells, monkeypatch):
-        monkeypatch.setattr(links, "TAG_CELLS", cells)
+        monkeypatch.setattr(calibrated_tags, "TAG_CELLS", cells)
         scores, rows = self.scored()
         link = links.fit_link("auto", scores, rows)
         found, prior = link.probabilities(scores), links.positive_prior(rows)
@@ -454,7 +456,7 @@ class TestLink:
             pair = np.column_stack([constant - scores[:, tag], scores[:, tag]])[has]
             labels = rows.labels[has, tag]
             targets, both = np.column_stack([1.0 - labels, labels]), np.array([1.0 - prior[tag], prior[tag]])
-            alone = links.SoftmaxFit(pair, targets, rows.weight[has], both).run()
+            alone = SoftmaxFit(pair, targets, rows.weight[has], both).run()
             np.testing.assert_allclose(found[has, tag], alone.probabilities(pair)[:, 1], atol=5e-4)
 
     def test_derivatives(self):
@@ -462,7 +464,7 @@ class TestLink:
         few = slice(4, 7)
         weight = rows.weight[:, None] * rows.known[:, few]
         columns = scores[:, few], scores[:, rows.constant[few]]
-        fit = links.TagsFit(*columns, rows.filled_labels[:, few], weight, rows.prior[few])
+        fit = calibrated_tags.TagsFit(*columns, rows.filled_labels[:, few], weight, rows.prior[few])
         x = np.array([0.4, 1.5, 0.2, -0.3])[:, None] + np.zeros(3)
         steps = 1e-6 * np.eye(4)[:, :, None]
         numeric = [(fit.loss(x + s, slice(None))[0] - fit.loss(x - s, slice(None))[0]) / 2e-6 for s in steps]

@@ -44,11 +44,11 @@ def names_in(alias) -> set:
 
 
 def test_names_of_kernels():
-    assert names_in(types.KernelLike) == {"auto", *kernels._NAMED} - {"rbf", "poly"}  # which are for those used to SVC
+    assert names_in(types.KernelLike) == {"auto", *kernels.KERNELS} - {"rbf", "poly"}  # which are for those used to SVC
 
 
 def test_names_of_links_and_scalings():
-    assert names_in(types.LinkName) == set(links.NAMES)
+    assert names_in(types.LinkName) == set(links.LINKS)
     assert names_in(types.ScalingName) == set(scaling.MODES) - {None}
 
 

@@ -54,7 +54,7 @@ def _named(wanted) -> Device:
     """The PyTorch device with the name that the user gave."""
     name = str(wanted)
     if not re.fullmatch(r"cuda(:\d+)?", name):
-        raise ValueError(f"device={wanted!r} is not known; use None, 'cpu', 'cuda' or 'cuda:<number>'.")
+        raise ValueError(f"device must be None, 'cpu', 'cuda' or 'cuda:<number>', got {wanted!r}.")
     try:
         torch = import_module("torch")
     except ImportError as error:

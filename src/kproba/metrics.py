@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 
 from .data.labels import check_labels_and_proba, check_weights, tag_values
 from .typing import Inputs, Targets
+from .validation import check_choice
 
 #: Number of tags that printing a report shows; ``columns`` has all of them.
 PRINTED = 20
@@ -124,7 +125,7 @@ def _events(codes, proba, weight, of):
     if of == "all":
         hits = codes[:, None] == np.arange(proba.shape[1])
         return proba.ravel(), hits.ravel().astype(float), np.repeat(weight, proba.shape[1])
-    raise ValueError(f"of={of!r} is not known; use 'top' or 'all'.")
+    raise ValueError(f"of must be 'top' or 'all', got {of!r}.")
 
 
 def _bin_numbers(confidence, weight, n_bins: int, strategy: str) -> np.ndarray:
@@ -136,7 +137,7 @@ def _bin_numbers(confidence, weight, n_bins: int, strategy: str) -> np.ndarray:
         mass = np.bincount(tie, weight)
         place = ((np.cumsum(mass) - mass / 2) / mass.sum())[tie]
     else:
-        raise ValueError(f"strategy={strategy!r} is not known; use 'quantile' or 'uniform'.")
+        raise ValueError(f"strategy must be 'quantile' or 'uniform', got {strategy!r}.")
     return np.clip((place * n_bins).astype(int), 0, n_bins - 1)
 
 
@@ -255,8 +256,7 @@ def tag_thresholds(
     >>> tag_thresholds([[1, 0], [0, 0], [1, 1], [0, None]], [[0.3, 0.1], [0.1, 0.2], [0.7, 0.8], [0.2, 0.9]])
     array([0.25, 0.5 ])
     """
-    if maximize not in _GAINS:
-        raise ValueError(f"maximize={maximize!r} is not known; use one of {', '.join(map(repr, _GAINS))}.")
+    check_choice("maximize", maximize, _GAINS)
     _, labels, proba = _checked_tags(y_true, proba, None)
     weight = np.where(np.isnan(labels), 0.0, check_weights(sample_weight, len(labels))[:, None])
     return np.array([_threshold(*columns, _GAINS[maximize]) for columns in zip(labels.T, proba.T, weight.T)])

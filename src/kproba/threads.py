@@ -30,7 +30,7 @@ def n_workers(n_jobs: int | None) -> int:
     if n_jobs is None:
         n_jobs = _default_jobs()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise TypeError(f"n_jobs={n_jobs!r} must be a whole number, or None for all available cores.")
+        raise TypeError(f"n_jobs must be an int, or None for all available cores, got {n_jobs!r}.")
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning: use a positive number, -1 for all cores, or None.")
     return int(n_jobs) if n_jobs > 0 else max(1, _n_cores() + 1 + int(n_jobs))

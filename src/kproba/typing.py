@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import metaestimators
 
 from .kernels import Kernel
+from .links import Link
 from .search.widths import TimesMedian
 
 __all__ = [
@@ -64,7 +65,7 @@ _Numbers: TypeAlias = _Number | Sequence[float] | np.ndarray[Any, Any]
 WidthLike: TypeAlias = Literal["auto", "median"] | str | _Numbers | TimesMedian
 RidgeLike: TypeAlias = Literal["auto"] | str | _Numbers
 CentersLike: TypeAlias = Literal["auto", "all", "class"] | str | tuple[str, int] | int | ArrayLike | Inputs
-LinkName: TypeAlias = Literal["auto", "softmax", "clip", "clip-parameters", "none"] | str
+LinkName: TypeAlias = Literal["auto", "softmax", "clip", "clip-parameters", "none"] | str | type[Link]
 ScalingName: TypeAlias = Literal["auto", "robust", "standard"] | str | None
 #: A name or a ``torch.device``.
 DeviceLike: TypeAlias = Literal["cpu", "cuda"] | str | Any | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,60 +10,63 @@ import numpy as np
 from scipy import sparse
 
 from .data.sources import all_finite
-from .links import NAMES as LINKS
 from .messages import did_you_mean
 
 #: Squares of larger values overflow when summed over columns; squares of smaller values underflow.
 LARGEST, SMALLEST = 1e150, 1e-150
-
-
 #: A larger ridge may overflow when multiplied by the weight of all rows.
 LARGEST_RIDGE = 1e100
-
-
 #: A kernel matrix may differ from its transpose by this share of its largest value, because of float32 rounding.
 ASYMMETRY = 1e-5
 
 
-def check_choice(name: str, value, known) -> None:
-    """Check that a value is one of the known ones; the error lists them."""
+def check_choice(name: str, value, known: Collection, otherwise: str = "") -> None:
+    """Check that a value is one of the known ones; the error lists them, and what is accepted otherwise."""
     if not any(value is k or (isinstance(value, str) and value == k) for k in known):
-        hint = did_you_mean(value, known)
-        raise ValueError(f"{name}={value!r} is not known{hint}; use one of {', '.join(map(repr, known))}.")
+        choices = ", ".join(map(repr, known)) + (f", or {otherwise}" if otherwise else "")
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}{did_you_mean(value, known)}.")
+
+
+def look_up(name: str, value, known: Mapping[str, Any], accepts: Callable[[Any], bool], otherwise: str) -> Any:
+    """The registered object with this name, or the value itself if it is an object of the user that is accepted."""
+    if not isinstance(value, str) and accepts(value):
+        return value
+    check_choice(name, value, known, otherwise)
+    return known[value]
+
+
+def is_subclass(value, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
 
 
 def check_fraction(name: str, value) -> None:
     """Check that a value is a number strictly between 0 and 1."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name}={value!r} must be a number strictly between 0 and 1.")
+        raise ValueError(f"{name} must be a float in the range (0, 1), got {value!r}.")
 
 
-def check_count(name: str, value) -> None:
-    """Check that a value is a whole number of at least 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+def check_count(name: str, value, least: int = 1) -> None:
+    """Check that a value is an integer of at least ``least``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an int in the range [{least}, inf), got {value!r}.")
 
 
 def check_positive(name: str, value, words, largest: float = np.inf) -> None:
     """Check for a positive number of at most ``largest``, a non-empty sequence of these, or one of the strings."""
-    allowed = f"use a positive number, a list of these, or {' or '.join(map(repr, words))}."
+    must_be = f"{name} must be a positive number, a list of these, or {' or '.join(map(repr, words))}, got {value!r}"
     if isinstance(value, str):
         if value not in words:
-            raise ValueError(f"{name}={value!r} is not known{did_you_mean(value, words)}; {allowed}")
+            raise ValueError(f"{must_be}{did_you_mean(value, words)}.")
         return
     try:
         numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, got {value!r}; {allowed}") from None
-    if (
-        numbers.ndim > 1
-        or not numbers.size
-        or isinstance(value, bool)
-        or not (np.isfinite(numbers) & (numbers > 0)).all()
-    ):
-        raise ValueError(f"{name}={value!r} must be positive and finite; {allowed}")
+        raise TypeError(f"{must_be}.") from None
+    is_positive = numbers.ndim == 1 and numbers.size and (np.isfinite(numbers) & (numbers > 0)).all()
+    if isinstance(value, bool) or not is_positive:
+        raise ValueError(f"{must_be}.")
     if numbers.max() > largest:
-        raise ValueError(f"{name}={value!r} is larger than {largest:g}, so products overflow; {allowed}")
+        raise ValueError(f"{name} must be at most {largest:g}, because products overflow beyond it, got {value!r}.")
 
 
 def check_tensor(X, estimator):
@@ -132,12 +136,3 @@ def check_magnitude(name: str, values: Any, smallest: float = 0.0) -> None:
         raise ValueError(
             f"{name} has no value above {largest:g}, so all squares underflow; use scaling='robust' or rescale {name}."
         )
-
-
-def check_folds(folds) -> None:
-    if not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2:
-        raise ValueError(f"folds={folds!r}: cross-validation needs a whole number of at least 2 folds.")
-
-
-def check_link(link) -> None:
-    check_choice("link", link, LINKS)

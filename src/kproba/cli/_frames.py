@@ -11,32 +11,17 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
 from .. import io, messages
-from ..data.files import SEPARATORS
-from ..data.tables import Table, labelled, open_table
+from ..data.formats import COMPRESSIONS, FORMATS, SEPARATORS, format_of
+from ..data.kinds import pandas, pyarrow
+from ..data.tables import LabelledTable, Table, labelled, open_table
 from ..data.writers import TableWriter
 from . import _text
 
-#: Suffix -> format.
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".xlsx": "excel",
-    ".xls": "excel",
-}
-FORMATS = ("csv", "tsv", "parquet", "arrow", "excel")
-#: Suffix of a compressed file -> pandas' name for the compression.
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz"}
 #: Maximum rows of an Excel sheet, maximum characters of a cell, and characters that a cell cannot contain.
 SHEET_ROWS, CELL_CHARACTERS, _NOT_IN_CELLS = (
     1 << 20,
@@ -56,7 +41,7 @@ def add_data(command, what: str) -> None:
         help=f"{what}: .csv, .tsv, .parquet, .arrow, .feather or .xlsx; a folder or a quoted glob of such files; "
         "or - for standard input",
     )
-    command.add_argument("--format", choices=FORMATS, help="file format (default: inferred from the suffix)")
+    command.add_argument("--format", choices=list(FORMATS), help="file format (default: inferred from the suffix)")
 
 
 def add_chunk_rows(command) -> None:
@@ -70,16 +55,8 @@ def add_chunk_rows(command) -> None:
 
 
 def kind_of(path: str, given: str | None) -> str:
-    """csv, tsv, parquet, arrow or excel."""
-    if given:
-        return given
-    if path == "-":
-        return "csv"
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix not in COMPRESSIONS]
-    kind = KINDS.get(suffixes[-1].lower()) if suffixes else None
-    if kind is None:
-        raise ValueError(f"{path}: the suffix does not tell the format; add --format with one of {', '.join(FORMATS)}.")
-    return kind
+    """The format of a file; standard input and output are CSV by default."""
+    return given or ("csv" if path == "-" else format_of(path, tables=True))
 
 
 def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -> Table:
@@ -88,11 +65,9 @@ def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -
         raise ValueError(f"--chunk-rows {chunk_rows}: it must be at least 1.")
     if path == "-":
         return _standard_input(kind_of(path, given), chunk_rows)
-    if os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path)):
-        return open_table(path, given, chunk_rows)
-    if not os.path.isfile(path):
+    if not glob.has_magic(path) and not os.path.exists(path):
         raise FileNotFoundError(f"{path}: no such file.")
-    return open_table(path, kind_of(path, given), chunk_rows)
+    return open_table(path, given, chunk_rows)
 
 
 def _standard_input(kind: str, chunk_rows: int | None) -> Table:
@@ -110,23 +85,6 @@ def is_large(table: Table) -> bool:
     return table.format != "excel" and n_bytes > LARGE_BYTES
 
 
-def read(path: str, given: str | None = None):
-    """The whole table as a pandas frame."""
-    return whole(opened(path, given), path)
-
-
-def whole(table: Table, path: str):
-    """A table as a pandas frame."""
-    if not any(True for _ in table.frames(table.columns[:1])):
-        raise ValueError(f"{path}: the table has no rows.")
-    return table.whole()
-
-
-def joined(frames: list):
-    """The parts of a table as one frame."""
-    return import_module("pandas").concat(frames, ignore_index=True)
-
-
 def split_target(frame, target: str, path: str):
     """The other columns, the labels, and the number of rows dropped because they have no label."""
     check_target(frame.columns, target, path)
@@ -134,6 +92,20 @@ def split_target(frame, target: str, path: str):
     if not len(found):
         raise ValueError(f"{path}: the column {target!r} is empty in every row.")
     return found, labels, len(frame) - len(found)
+
+
+def labelled_rows(args, table: Table, columns: list[str], target: str, path: str) -> LabelledTable:
+    """The same for a table that need not fit in memory; reports the rows without a label."""
+    rows = LabelledTable.of(table, columns, target, _text.wants_progress(args))
+    if not rows.n_rows:
+        raise ValueError(f"{path}: the column {target!r} is empty in every row.")
+    report_skipped(args, rows.n_missing, target)
+    return rows
+
+
+def report_skipped(args, dropped: int, target: str) -> None:
+    if dropped:
+        _text.remark(args, f"{dropped} row(s) without {target!r} skipped")
 
 
 def check_target(columns, target: str, path: str) -> None:
@@ -223,9 +195,8 @@ class _Sheet:
         self._frames.append(frame)
 
     def write(self, file) -> None:
-        pandas = import_module("pandas")
-        with pandas.ExcelWriter(file, engine="openpyxl") as writer:
-            pandas.concat(self._frames).to_excel(writer, index=False)
+        with pandas().ExcelWriter(file, engine="openpyxl") as writer:
+            pandas().concat(self._frames).to_excel(writer, index=False)
             for row in next(iter(writer.sheets.values())).iter_rows():
                 for cell in row:
                     if isinstance(cell.value, str) and cell.value:
@@ -239,7 +210,7 @@ def _texts(column) -> Iterable[str]:
 
 def _arrow(frame):
     """A frame as an Arrow table; a column that is empty so far becomes strings, since later rows may have some."""
-    pa = import_module("pyarrow")
+    pa = pyarrow()
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields))

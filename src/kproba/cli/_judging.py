@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.files import SEPARATORS
-from ..data.tables import TEXT, LabelledTable
+from ..data.formats import SEPARATORS
+from ..data.kinds import TEXT, pandas
+from ..data.tables import LabelledTable
 from ..report.facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, Facts, about_rows, describe, judged
 from . import _frames, _models, _text
 from ._training import Recognition, row_digests
@@ -61,7 +62,11 @@ def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
         predicted.append(model.predict_proba(frame))
         if recognition is not None:
             numbers.append(recognition.numbers(row_digests(model.pipeline, frame, y)))
-    X, y, proba = _frames.joined(frames) if frames else table, np.concatenate(labels), np.concatenate(predicted)
+    X, y, proba = (
+        pandas().concat(frames, ignore_index=True) if frames else table,
+        np.concatenate(labels),
+        np.concatenate(predicted),
+    )
     if recognition is None or not recognition.n_training:
         return Rows(X, y, proba, HELD_OUT, 0)
     if model.left_out is None:
@@ -86,11 +91,7 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     _frames.check_target(table.columns, target, path)
     if table.format in SEPARATORS and model.classes.dtype.kind not in "iufb":
         table = table.typed({target: TEXT})
-    rows = LabelledTable.of(table, model.columns, target, _text.wants_progress(args))
-    if not rows.n_rows:
-        raise ValueError(f"{path}: the column {target!r} is empty in every row.")
-    if rows.n_missing:
-        _text.remark(args, f"{path}: {rows.n_missing} row(s) without {target!r} skipped")
+    rows = _frames.labelled_rows(args, table, model.columns, target, path)
     unknown = sorted(set(rows.counts) - set(model.classes.tolist()), key=str)
     if unknown:
         raise ValueError(

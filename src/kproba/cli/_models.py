@@ -12,8 +12,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from ..data.files import SEPARATORS
-from ..data.tables import TEXT, Table
+from ..data.formats import SEPARATORS
+from ..data.kinds import TEXT
+from ..data.tables import Table
 from . import _frames
 from ._kinds import ColumnKinds
 from ._training import SeenRows

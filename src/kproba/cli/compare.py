@@ -17,14 +17,14 @@ import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from .. import LSPC
-from ..metrics import brier_score, calibration_error
+from ..data.labels import label_codes
+from ..report.measures import MEASURES, measured
 from . import _frames, _models, _text
 
 NAME = "compare"
@@ -39,9 +39,8 @@ def add_options(command) -> None:
 
 
 def run(args) -> None:
-    X, y, dropped = _frames.split_target(_frames.read(args.data, args.format), args.target, args.data)
-    if dropped:
-        _text.remark(args, f"{dropped} row(s) without {args.target!r} skipped")
+    X, y, dropped = _frames.split_target(_frames.opened(args.data, args.format).whole(), args.target, args.data)
+    _frames.report_skipped(args, dropped, args.target)
     _check_folds(y, args.folds)
     methods = _wanted(contenders(args.seed), args.only)
     folds = list(StratifiedKFold(args.folds, shuffle=True, random_state=args.seed).split(X, y))
@@ -144,20 +143,15 @@ def _measured(fit: Callable, X, y, folds) -> dict[str, float]:
 
 
 def measures(y, proba, classes) -> dict[str, float]:
-    """Log-loss, error, Brier score and calibration error."""
-    return {
-        "log_loss": float(log_loss(y, proba, labels=classes)),
-        "error": float((classes[proba.argmax(axis=1)] != y).mean()),
-        "brier": brier_score(y, proba, labels=classes),
-        "calibration_error": calibration_error(y, proba, labels=classes),
-    }
+    """The measures of the report; the calibration error by its whole name."""
+    found = measured(label_codes(y, classes), np.asarray(proba, dtype=np.float64))
+    return {"calibration_error" if name == "calibration" else name: value for name, value in found.items()}
 
 
 def _table(ranked: dict[str, dict], args) -> str:
     rows = [
-        [name, f"{f['log_loss']:.4f}", _text.percent(f["error"]), f"{f['brier']:.4f}", f"{f['calibration_error']:.4f}",
+        [name, _text.percent(f["error"]), *(f"{f[each]:.4f}" for each in ("log_loss", "brier", "calibration_error")),
          f"{f['fit_seconds']:.2f}"]
         for name, f in ranked.items()
     ]  # fmt: skip
-    header = [f"{args.folds} folds", "log-loss", "error", "Brier", "calibration error", "s per fit"]
-    return _text.columns(header, rows)
+    return _text.columns([f"{args.folds} folds", *MEASURES.values(), "s per fit"], rows)

@@ -10,7 +10,7 @@ examples:
 
 from __future__ import annotations
 
-from ..report.facts import MEASURES
+from ..report.measures import MEASURES
 from . import _frames, _models, _text
 from ._judging import facts_of, with_warning
 

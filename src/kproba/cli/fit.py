@@ -116,8 +116,8 @@ def _inputs(args, table) -> list[str]:
 
 
 def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
-    frame, y, dropped = _frames.split_target(_frames.whole(table, args.data), args.target, args.data)
-    _report_skipped(args, dropped)
+    frame, y, dropped = _frames.split_target(table.whole(), args.target, args.data)
+    _frames.report_skipped(args, dropped, args.target)
     _refuse_identifiers(args, len(np.unique(y)), len(y))
     X = frame[_inputs(args, table)]
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
@@ -148,13 +148,10 @@ def _options(args) -> dict:
 
 
 def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
-    verbose = _text.wants_progress(args)
     classifier = _models.ESTIMATORS.get(args.estimator, LSPC)(**_options(args))
     needed = [name for name in table.columns if name not in args.ignore]
-    rows = LabelledTable.of(table.settled(needed, verbose), _inputs(args, table), args.target, verbose)
-    if not rows.n_rows:
-        raise ValueError(f"{args.data}: the column {args.target!r} is empty in every row.")
-    _report_skipped(args, rows.n_missing)
+    settled = table.settled(needed, _text.wants_progress(args))
+    rows = _frames.labelled_rows(args, settled, _inputs(args, table), args.target, args.data)
     _refuse_identifiers(args, len(rows.counts), rows.n_rows)
     prepared, n_sample = _prepared(args, rows)
     sketch = RowSketch(prepared)
@@ -177,11 +174,6 @@ def _refuse_identifiers(args, n_classes: int, n_rows: int) -> None:
             f"--target {args.target}: it has {n_classes:,} classes in {n_rows:,} rows, fewer than two rows per class; "
             "it looks like a numeric quantity or an identifier, not a class."
         )
-
-
-def _report_skipped(args, dropped: int) -> None:
-    if dropped:
-        _text.remark(args, f"{dropped} row(s) without {args.target!r} skipped")
 
 
 def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dict[str, int]) -> dict:

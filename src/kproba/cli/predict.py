@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.files import SEPARATORS
-from ..data.tables import TEXT, Table
+from ..data.formats import SEPARATORS
+from ..data.kinds import TEXT
+from ..data.tables import Table
 from . import _frames, _models, _text
 
 NAME = "predict"

@@ -139,17 +139,22 @@ def is_missing(value) -> bool:
         return True
 
 
-def encode(y: np.ndarray, classes: np.ndarray, where: str = "y") -> np.ndarray:
-    """The index of each label in the classes."""
-    codes = np.searchsorted(classes, y)
-    codes = np.minimum(codes, len(classes) - 1)
-    unknown = classes[codes] != y
+UNKNOWN = "y has the label {!r}, which is not among the classes {}; pass all classes with classes= in the first call."
+
+
+def encode(y: np.ndarray, classes: np.ndarray, message: str = UNKNOWN) -> np.ndarray:
+    """The index of each label in the classes; ``message`` is the error about a label that is not among them."""
+    kinds = {y.dtype.kind, classes.dtype.kind}
+    if kinds <= set("iufb") or kinds == {"U"}:
+        order = np.argsort(classes, kind="stable")
+        codes = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
+        unknown = classes[codes] != y
+    else:  # objects need not be comparable, and looking them up is faster than sorting them in
+        number = {label: k for k, label in enumerate(classes.tolist())}
+        codes = np.fromiter((number.get(label, -1) for label in y.tolist()), dtype=np.intp, count=len(y))
+        unknown = codes < 0
     if unknown.any():
-        label = np.asarray(y)[unknown].tolist()[0]
-        raise ValueError(
-            f"{where} has the label {label!r}, which is not among the classes {classes.tolist()}; pass all classes "
-            "with classes= in the first call."
-        )
+        raise ValueError(message.format(y[unknown].tolist()[0], classes.tolist()))
     return codes
 
 
@@ -175,12 +180,7 @@ def label_codes(y, labels: np.ndarray, name: str = "y") -> np.ndarray:
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"{name} has shape {y.shape}; give one label per row. Multi-label targets are not supported.")
-    order = np.argsort(labels, kind="stable")
-    codes = order[np.minimum(np.searchsorted(labels[order], y), len(labels) - 1)]
-    unknown = labels[codes] != y
-    if unknown.any():
-        raise ValueError(f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among {labels.tolist()}.")
-    return codes
+    return encode(y, labels, f"{name} has the label {{!r}}, which is not among {{}}.")
 
 
 def check_weights(sample_weight, n: int) -> np.ndarray:
@@ -239,6 +239,6 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
 def _balanced(class_weight, labels, weight, c: int) -> np.ndarray:
     if class_weight != "balanced":
         hint = did_you_mean(class_weight, ["balanced"])
-        raise ValueError(f"class_weight={class_weight!r} is not known{hint}; use None, 'balanced' or a dict.")
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}{hint}.")
     mass = np.bincount(labels, weight, c)
     return weight.sum() / (np.count_nonzero(mass) * np.where(mass > 0, mass, np.inf))

@@ -86,7 +86,7 @@ class Scaling:
 def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
     """The scaling of ``mode`` for these rows; None if there is nothing to scale."""
     if mode not in MODES:
-        raise ValueError(f"scaling={mode!r} is not known; use one of {', '.join(map(repr, MODES))}.")
+        raise ValueError(f"scaling must be one of {', '.join(map(repr, MODES))}, got {mode!r}.")
     if mode is None:
         return None
     if isinstance(rows.X, Sequences):

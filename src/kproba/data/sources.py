@@ -125,21 +125,21 @@ class ArraySource(Source):
 
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
         self._check_start(start_row)
-        y, weight = (None, None) if columns_only else (self._y, self._weight)
-        for rows in row_slices(len(self._X) - start_row, 1, self.chunk_rows):
+        beside = (None, None) if columns_only else (self._y, self._weight)
+        for rows in row_slices(self._X.shape[0] - start_row, 1, self.chunk_rows):
             rows = slice(start_row + rows.start, start_row + rows.stop)
-            yield Chunk(
-                np.ascontiguousarray(self._X[rows], dtype=self.dtype),
-                None if y is None else y[rows],
-                None if weight is None else weight[rows].astype(np.float64, copy=False),
-                rows.start,
-            )
+            y, weight = (None if part is None else part[rows] for part in beside)
+            weight = None if weight is None else weight.astype(np.float64, copy=False)
+            yield Chunk(self._part(rows), y, weight, rows.start)
+
+    def _part(self, rows: slice) -> np.ndarray:
+        return np.ascontiguousarray(self._X[rows], dtype=self.dtype)
 
 
-class TensorSource(Source):
+class TensorSource(ArraySource):
     """Rows of a tensor, which stay on their device; labels and weights are NumPy arrays."""
 
-    feature_names, is_in_memory = None, True
+    is_in_memory = True
 
     def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = CHUNK_BYTES):
         device = Device.of(X)
@@ -148,13 +148,8 @@ class TensorSource(Source):
         self.dtype = np.dtype(np.float32 if self._X.dtype == device.xp.float32 else np.float64)
         self.name, self.chunk_bytes = f"X on {device.name}", chunk_bytes
 
-    def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
-        self._check_start(start_row)
-        y, weight = (None, None) if columns_only else (self._y, self._weight)
-        for rows in row_slices(self._X.shape[0] - start_row, 1, self.chunk_rows):
-            rows = slice(start_row + rows.start, start_row + rows.stop)
-            own, beside = (None if part is None else part[rows] for part in (y, weight))
-            yield Chunk(self._X[rows, ...], own, beside, rows.start)
+    def _part(self, rows: slice):
+        return self._X[rows, ...]
 
 
 def as_source(X, y=None, weight=None) -> Source | None:

@@ -6,21 +6,17 @@ The type of a column depends on all of its rows: one that starts with numbers an
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..progress import RowProgress
-from .files import SEPARATORS, Paths, batches_of, columns_of, resolve
+from .formats import FORMATS, SEPARATORS, Paths, columns_of, reading, resolve
+from .kinds import EMPTY, NULLABLE_BOOLEAN, NUMBER, kind_of_column, pandas, wider
 from .sources import CHUNK_BYTES, Chunk, Source
 
 #: Maximum rows and cells of a frame: skrub hardly takes longer for 10,000 rows than for 2,000.
@@ -29,13 +25,6 @@ FRAME_ROWS, FRAME_CELLS = 50_000, 1_500_000
 SAMPLE_ROWS, SAMPLE_CELLS = 50_000, 5_000_000
 #: Minimum number of rows of a frame or sample, however wide the table is.
 FEWEST_ROWS = 1_000
-EXCEL = "excel"
-#: Column types: integers without missing values, numbers, booleans without and with missing values, and strings.
-INTEGER, NUMBER, BOOLEAN, NULLABLE_BOOLEAN, TEXT = "int64", "float64", "bool", "boolean", "str"
-#: Options for text files: "?", with or without spaces before it, is missing, in addition to pandas' defaults.
-TEXT_FILES: dict[str, Any] = {"na_values": ["?"], "skipinitialspace": True}
-#: A column without any value, which is compatible with all types but makes them nullable.
-EMPTY = "empty"
 
 
 def open_table(paths: Paths, format: str | None = None, frame_rows: int | None = None) -> Table:
@@ -47,8 +36,8 @@ def open_table(paths: Paths, format: str | None = None, frame_rows: int | None =
     format : "csv", "tsv", "parquet", "arrow" or "excel"; by default inferred from the suffix
     frame_rows : number of rows to read at a time; by default as many as take about 100 MB
     """
-    files, format = ([os.fspath(paths)], EXCEL) if format == EXCEL else resolve(paths, format)  # type: ignore[arg-type]
-    names = [_columns(file, format) for file in files]
+    files, format = resolve(paths, format, tables=True)
+    names = [columns_of(file, format) for file in files]
     for file, found in zip(files, names):
         missing = [name for name in names[0] if name not in found]
         if missing:
@@ -87,17 +76,20 @@ class Table:
     def whole(self):
         """All rows as one frame, with the types that :meth:`settled` finds."""
         if self.format in SEPARATORS and len(self.files) == 1 and not self.types:
-            (frame,) = self._frames_of(self.files[0], self.columns, sys.maxsize)  # the parser sees all rows at once
-            return frame
-        return _pandas().concat(list(self.settled().frames()), ignore_index=True)
+            frames = list(self._frames_of(self.files[0], self.columns, sys.maxsize))  # the parser sees all rows at once
+        else:
+            frames = list(self.settled().frames())
+        if not frames:
+            raise ValueError(f"{self.name}: the table has no rows.")
+        return pandas().concat(frames, ignore_index=True)
 
     def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
         """The same table after a pass over all rows, with the type of every column, or of the given ones."""
         found: dict[str, str] = {}
         for frame in self.frames(columns, verbose, "columns"):
             for name in frame.columns:
-                seen = _type_of(frame[name])
-                found[name] = seen if name not in found else _wider(found[name], seen)
+                seen = kind_of_column(frame[name])
+                found[name] = seen if name not in found else wider(found[name], seen)
         known = {name: NUMBER if seen == EMPTY else seen for name, seen in found.items()}
         return replace(self, types={**self.types, **known}, is_read=self.is_read or len(found) > 1)
 
@@ -106,8 +98,8 @@ class Table:
         return replace(self, types={**self.types, **types})
 
     def _frames_of(self, file: str, columns: list[str], rows: int) -> Iterator:
-        with _reading(file, self.format):
-            for frame in _READERS[self.format](file, self.format, columns, rows, self.types, self.is_read):
+        with reading(file, self.format):
+            for frame in FORMATS[self.format].frames(file, columns, rows, self.types, self.is_read):
                 if len(frame):
                     yield frame[columns]
 
@@ -129,7 +121,7 @@ def labelled(frame, target: str) -> Labelled:
         labels = labels.astype(np.int64)  # a missing value had turned integers into floats
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iufb":
         return Labelled(known.drop(columns=target), labels.to_numpy())
-    codes, distinct = _pandas().factorize(labels)
+    codes, distinct = pandas().factorize(labels)
     strings = np.array([str(label).strip() for label in distinct], dtype=object)  # one string per label, not per row
     return Labelled(known.drop(columns=target), strings[codes])
 
@@ -180,7 +172,7 @@ class LabelledTable:
 
     def whole(self):
         """All rows as one frame."""
-        return _pandas().concat([frame for frame, _ in self.frames()], ignore_index=True)
+        return pandas().concat([frame for frame, _ in self.frames()], ignore_index=True)
 
     def take(self, numbers: np.ndarray):
         """Some rows as a frame, in the order of ``numbers``."""
@@ -192,7 +184,7 @@ class LabelledTable:
             start += len(frame)
             if start > places[-1]:
                 break
-        return _pandas().concat(found, ignore_index=True).iloc[np.argsort(order)]
+        return pandas().concat(found, ignore_index=True).iloc[np.argsort(order)]
 
     def sample(self, seed: int, size: int | None = None):
         """A random sample of rows in table order; all rows if there are no more than ``size``."""
@@ -246,163 +238,3 @@ class TableSource(Source):
 
 def _bounded(rows: int, cells: int, n_columns: int) -> int:
     return int(np.clip(cells // n_columns, FEWEST_ROWS, rows))
-
-
-def _type_of(column) -> str:
-    """The type of part of a column; for types other than numbers, booleans and text, the name of its dtype."""
-    if column.isna().all():
-        return EMPTY
-    kind = column.dtype.kind
-    if kind in "iuf":
-        is_whole = kind != "f" and column.dtype != np.uint64 and not column.isna().any()
-        return INTEGER if is_whole else NUMBER
-    if kind == "b":
-        return NULLABLE_BOOLEAN if column.isna().any() else BOOLEAN
-    if column.dtype == object and _pandas().api.types.infer_dtype(column, skipna=True) == "boolean":
-        return NULLABLE_BOOLEAN
-    return TEXT if kind == "O" else str(column.dtype)
-
-
-def _wider(one: str, other: str) -> str:
-    """The narrowest type that covers both."""
-    both = {one, other}
-    if len(both) == 1:
-        return one
-    if both <= {INTEGER, NUMBER, EMPTY}:
-        return NUMBER
-    if both <= {BOOLEAN, NULLABLE_BOOLEAN, EMPTY}:
-        return NULLABLE_BOOLEAN
-    return next(iter(both - {EMPTY})) if EMPTY in both else TEXT
-
-
-def _separated(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
-    """Frames of a CSV or TSV file, with at least these columns."""
-    # usecols saves time, but hides lines with too many cells: use it only if another pass reads all columns
-    needed = columns if is_read or len(columns) == 1 else None
-    options = {
-        "sep": _separator(file, format),
-        "usecols": needed,
-        "low_memory": False,
-        "index_col": False,
-        **TEXT_FILES,
-    }
-    known = {name: types[name] for name in columns if name in types}
-    with _pandas().read_csv(file, dtype=known, chunksize=rows, **options) as reader:
-        while (frame := _next(reader)) is not None:
-            yield frame
-
-
-def _next(reader):
-    """The next frame; raises an error for lines with more fields than the header, unless they are empty."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", _pandas().errors.ParserWarning)
-        try:
-            return next(reader, None)
-        except _pandas().errors.ParserWarning as error:
-            raise ValueError("some lines have more fields than the first line has names") from error
-
-
-def _separator(file: str, format: str) -> str:
-    """The field separator: in a CSV file a comma, or if the header has none, a semicolon, tab or bar."""
-    names = _header(file, SEPARATORS[format])
-    others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
-    return others[0] if others else SEPARATORS[format]
-
-
-def _header(file: str, separator: str) -> list[str]:
-    return list(_pandas().read_csv(file, sep=separator, nrows=0, **TEXT_FILES).columns)
-
-
-def _raw_header(file: str, separator: str) -> list[str]:
-    """The names in the first line, without the suffixes that pandas adds to repeated names."""
-    first = _pandas().read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-    return [name for name in first.iloc[0].tolist() if name] if len(first) else []
-
-
-def _columnar(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
-    """Frames of a Parquet or Arrow file."""
-    for batch in batches_of(file, format, columns, rows):
-        for start in range(0, batch.num_rows, rows):
-            yield _cast(_frame(batch.slice(start, rows)), types)
-
-
-def _excel(file: str, format: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
-    frame = _sheet(file, os.path.getmtime(file))
-    for start in range(0, len(frame), rows):
-        yield _cast(frame.iloc[start : start + rows], types)
-
-
-@lru_cache(maxsize=1)
-def _sheet(file: str, changed: float):
-    """An Excel file, which can only be read as a whole; cached because it is slow."""
-    frame = _pandas().read_excel(file)
-    frame.columns = frame.columns.map(str)
-    return frame
-
-
-_READERS = {"csv": _separated, "tsv": _separated, "parquet": _columnar, "arrow": _columnar, EXCEL: _excel}
-
-
-def _frame(batch):
-    """An Arrow batch in plain pandas types: dictionaries are decoded, and dates become timestamps at midnight."""
-    pa = import_module("pyarrow")
-    columns = []
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if pa.types.is_date(column.type):
-            column = column.cast(pa.timestamp("ms"))
-        elif pa.types.is_decimal(column.type):
-            column = column.cast(pa.float64())
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pandas()
-
-
-def _cast(frame, types: dict[str, str]):
-    """Convert the columns to the given types; missing values stay missing."""
-    wanted = {name: types[name] for name in frame.columns if name in types and types[name] != str(frame[name].dtype)}
-    texts = [name for name, type_ in wanted.items() if type_ == TEXT]
-    others = {name: type_ for name, type_ in wanted.items() if type_ != TEXT}
-    return frame.astype(others).assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
-
-
-def _columns(file: str, format: str) -> list[str]:
-    with _reading(file, format):
-        if format in SEPARATORS:
-            found = _header(file, _separator(file, format))
-            _refuse_duplicates(file, _raw_header(file, _separator(file, format)))
-            return found
-        found = columns_of(file, format) if format != EXCEL else list(_sheet(file, os.path.getmtime(file)).columns)
-    _refuse_duplicates(file, found)
-    return found
-
-
-def _refuse_duplicates(file: str, names: list[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"{file}: there are two columns named {twice[0]!r}; rename one.")
-
-
-@contextmanager
-def _reading(file: str, format: str) -> Iterator[None]:
-    """Convert errors of the readers to ValueErrors that name the file and its format."""
-    try:
-        yield
-    except ImportError as error:
-        raise ImportError(f"{file}: reading it needs more libraries ({error}): pip install 'kproba[tables]'") from error
-    except (FileNotFoundError, PermissionError):
-        raise
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{file}: it is not UTF-8 text ({error.reason}); save it as UTF-8 (iconv -f cp1252 -t utf-8)."
-        ) from error
-    except (ValueError, OSError, KeyError) as error:
-        said = str(error).strip().splitlines()
-        raise ValueError(f"{file}: it could not be read as {format} ({said[0] if said else type(error)}).") from error
-
-
-def _pandas() -> Any:
-    try:
-        return import_module("pandas")
-    except ImportError as error:
-        raise ImportError("reading tables with mixed columns needs pandas: pip install 'kproba[tables]'") from error

@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..io import AtomicFile, check_output, is_same_file
+from ..messages import listing
 from ..progress import RowProgress
-from .files import SEPARATORS, format_of, listing, pyarrow
+from .formats import SEPARATORS, format_of
+from .kinds import pyarrow
 from .sources import as_source, inputs
 
 if TYPE_CHECKING:

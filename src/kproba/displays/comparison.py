@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..data.labels import check_labels_and_proba
 from ..report.baselines import ModelProba
-from ..report.facts import MEASURES, Score, collect, scores_of
+from ..report.facts import Score, collect, scores_of
+from ..report.measures import MEASURES
 from ..typing import Inputs, Targets
 from ._drawing import axes_in_a_row
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +18,8 @@ from ._drawing import axes_for, legend
 class _TopClassDisplay:
     """Base of displays that need the probability of each predicted class, and whether it is right."""
 
-    @classmethod
-    def _parameters(cls, confidence: np.ndarray, correct: np.ndarray) -> dict:
-        """Arguments of the constructor."""
-        raise NotImplementedError
+    #: the argument of the constructor, and the function of both that computes it
+    _argument: tuple[str, Callable]
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
         raise NotImplementedError
@@ -50,8 +49,8 @@ class _TopClassDisplay:
         """Plot probabilities (n, n_classes), such as ``loo_proba_``; ``labels`` are the classes of the columns."""
         codes, proba = check_labels_and_proba(y_true, proba, labels)
         top = top_class(codes, proba)
-        made: Any = cls
-        return made(**cls._parameters(top.confidence, top.correct)).plot(ax, name=name, **options)
+        made, (argument, compute) = cast(Any, cls), cls._argument
+        return made(**{argument: compute(top.confidence, top.correct)}).plot(ax, name=name, **options)
 
 
 class ReliabilityDisplay(_TopClassDisplay):
@@ -73,12 +72,10 @@ class ReliabilityDisplay(_TopClassDisplay):
     ``ReliabilityDisplay.from_predictions(y, clf.loo_proba_)``. Pass ``ax`` to compare several models.
     """
 
+    _argument = ("bins", reliability)
+
     def __init__(self, *, bins: Reliability) -> None:
         self.bins = bins
-
-    @classmethod
-    def _parameters(cls, confidence, correct) -> dict:
-        return {"bins": reliability(confidence, correct)}
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
         """Plot into ``ax``; ``options`` are passed to ``ax.plot``."""
@@ -104,12 +101,10 @@ class ConfidenceHistogramDisplay(_TopClassDisplay):
     figure_, ax_ : the figure and its axes, after ``plot``.
     """
 
+    _argument = ("counts", confidence_histogram)
+
     def __init__(self, *, counts: Histogram) -> None:
         self.counts = counts
-
-    @classmethod
-    def _parameters(cls, confidence, correct) -> dict:
-        return {"counts": confidence_histogram(confidence, correct)}
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> Self:
         """Plot into ``ax``; ``options`` are passed to ``ax.bar``."""

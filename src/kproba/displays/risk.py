@@ -13,7 +13,7 @@ from ..decisions.reject import RejectOption
 from ..decisions.risk_coverage import risk_coverage
 from ..report.measures import top_class
 from ..typing import Inputs, Targets
-from ._drawing import axes_for
+from ._drawing import axes_for, legend
 
 #: Errors at a lower coverage do not influence the limits of the y-axis.
 LEAST_COVERAGE = 0.1
@@ -108,6 +108,5 @@ class RiskCoverageDisplay:
         # the bounds of the first few rows are close to one and would flatten the curve
         top = 1.5 * max(error[coverage >= LEAST_COVERAGE].max(), bound[-1])
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.0, max(top, used))))
-        if self.name is not None:
-            ax.legend()
+        legend(ax, self.name)
         return self

@@ -60,12 +60,10 @@ class SearchMapDisplay:
 
     def _draw_line(self, ax, panel: SearchPanel, low: float, high: float) -> None:
         """Plot the loss as a line if only width or only ridge varies."""
-        by_width = len(np.unique(panel.width[~np.isnan(panel.width)])) > 1
-        x = panel.width if by_width else panel.ridge
-        order = np.argsort(x, kind="stable")
-        ax.plot(x[order], panel.loss[order], marker="o", markersize=3)
-        if panel.chosen is not None:
-            ax.axvline(panel.chosen[0 if by_width else 1], color="grey", linestyle=":")
-        ax.set(xlabel="width" if by_width else "ridge", ylabel="leave-one-out loss", ylim=(0.0, 1.05 * high))
+        name, x, loss, chosen = panel.line
+        ax.plot(x, loss, marker="o", markersize=3)
+        if chosen is not None:
+            ax.axvline(chosen, color="grey", linestyle=":")
+        ax.set(xlabel=name, ylabel="leave-one-out loss", ylim=(0.0, 1.05 * high))
         if x.min() > 0:
             ax.set_xscale("log")

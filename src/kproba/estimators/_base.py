@@ -26,11 +26,11 @@ from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.projected import ProjectedKernel
-from ..links import in_blocks
+from ..links import Link, in_blocks, link_flag
 from ..search.candidates import Candidate
 from ..search.record import SearchRecord
 from ..threads import n_workers, row_slices
-from ..typing import Inputs, Targets, available_if
+from ..typing import Inputs, LinkName, Targets, available_if
 from ..validation import SMALLEST, check_columns, check_lengths, check_magnitude, check_square, check_tensor
 from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
 from ._reading import Training
@@ -41,9 +41,10 @@ PREDICT_BYTES = 64 << 20
 
 
 def _gives_probabilities(estimator) -> bool:
-    if estimator.link == "none":
+    if not link_flag(estimator.link, "gives_probabilities"):
         raise AttributeError(
-            "link='none' returns raw outputs, which may lie outside [0, 1]; use decision_function or another link."
+            f"link={estimator.link!r} returns raw outputs, which may lie outside [0, 1]; use decision_function or "
+            "another link."
         )
     return True
 
@@ -55,7 +56,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     """
 
     #: defaults for estimators without these parameters
-    link = "softmax"
+    link: LinkName = "softmax"
     device: Any = None
     #: whether the fit iterates until it meets a tolerance, which magnifies rounding errors: the rows are then sorted
     #: so that the result does not depend on their order in X
@@ -71,7 +72,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     feature_names_in_: np.ndarray
     basis_: Basis
     scaling_: Scaling | None
-    link_: Any
+    link_: Link
     kernel_: Kernel
     width_: Any
     centers_: Any
@@ -312,7 +313,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if len(absent):
             scores[absent] = self._scores(data.inputs[absent])
         self.loo_scores_ = scores[:, : len(self.classes_)]
-        if self.link != "none":
+        if self.link_.gives_probabilities:
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
 
     def decision_function(self, X: Inputs) -> np.ndarray:
@@ -367,10 +368,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if is_source(X):
             return over_source(self, "predict", X)
+        has_proba = link_flag(self.link, "gives_probabilities")
         if self._multilabel:
-            positive = self.decision_function(X) > 0 if self.link == "none" else self.predict_proba(X) > 0.5
+            positive = self.predict_proba(X) > 0.5 if has_proba else self.decision_function(X) > 0
             return positive.astype(int)
-        if self.link == "none":
+        if not has_proba:
             scores = self._scores(X)
             return self.classes_[self.link_.decision(scores).argmax(axis=1)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -395,7 +397,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = not self._is_precomputed
         tags.input_tags.pairwise = self._is_precomputed
         # scikit-learn's checks expect multi-label probabilities strictly inside (0, 1); clipping links reach the ends
-        tags.classifier_tags.multi_label = self.link in ("auto", "softmax")
+        tags.classifier_tags.multi_label = link_flag(self.link, "is_calibrated")
         return tags
 
 

@@ -76,7 +76,7 @@ def why_no_leave_one_out(estimator: Any, name: str) -> AttributeError:
     on_request = "loo" in estimator.get_params(deep=False)
     in_memory = "call fit with an array in memory" + (" and loo=True" if on_request else "")
     otherwise = f"{in_memory}, or predict held-out rows, for example with sklearn.model_selection.cross_val_predict."
-    if name == "loo_proba_" and estimator.link == "none":
+    if name == "loo_proba_" and not estimator.link_.gives_probabilities:
         why = "link='none' gives no probabilities; use another link, or loo_scores_."
     elif "_partial" in fitted:
         why = f"partial_fit keeps sums over the rows, not scores of single rows; {otherwise}"

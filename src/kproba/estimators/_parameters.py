@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from inspect import cleandoc
 from numbers import Integral, Real
+from textwrap import indent
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,15 +17,16 @@ from ..kernels import as_kernels
 from ..messages import did_you_mean
 from ..search.pose import CenterChoice, is_given
 from ..search.widths import TimesMedian
-from ..validation import LARGEST_RIDGE, check_choice, check_folds, check_given_centers, check_positive
+from ..validation import LARGEST_RIDGE, check_choice, check_count, check_given_centers, check_positive
 from ._sanity import refuse_more_than_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def documented_fit(fit: F) -> F:
-    """Give ``fit`` the docstring that the classifiers share."""
-    fit.__doc__ = """Fit the classifier.
+    """Give ``fit`` the docstring that the classifiers share; its own docstring describes further parameters."""
+    more = indent("\n" + cleandoc(fit.__doc__), " " * 8) if fit.__doc__ else ""
+    fit.__doc__ = f"""Fit the classifier.
 
         Parameters
         ----------
@@ -34,7 +37,7 @@ def documented_fit(fit: F) -> F:
             A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
             from files with a target column.
         sample_weight : array of shape (n,), optional
-            Row weights. An integer weight k is equivalent to k copies of the row.
+            Row weights. An integer weight k is equivalent to k copies of the row.{more}
         classes : sequence, optional
             Classes in addition to those that occur in y.
         checkpoint : path of a folder, optional
@@ -53,10 +56,10 @@ def check_search_parameters(model) -> None:
     check_choice("selection", model.selection, ("loo", "cv"))
     check_choice("scaling", model.scaling, SCALINGS)
     if not (isinstance(model.loo, bool | np.bool_) and model.loo) and model.loo != "auto":
-        raise ValueError(f"loo={model.loo!r} is not known; use 'auto' or True.")
+        raise ValueError(f"loo must be 'auto' or True, got {model.loo!r}.")
     if not isinstance(model.width, TimesMedian):
         check_positive("width", model.width, words=("auto", "median"))
-    check_folds(model.folds)
+    check_count("folds", model.folds, least=2)
 
 
 def check_ridge_and_centers(model) -> None:
@@ -107,17 +110,17 @@ def _check_center_mode(centers) -> None:
     if isinstance(centers, str):
         if centers not in ("auto", "all", "class"):
             hint = did_you_mean(centers, ("auto", "all", "class"))
-            raise ValueError(f"centers={centers!r} is not known{hint}; use {known}.")
+            raise ValueError(f"centers must be {known}, got {centers!r}{hint}.")
     elif (
         centers is None
         or isinstance(centers, bool)
         or (isinstance(centers, Real) and not isinstance(centers, Integral))
     ):
-        raise TypeError(f"centers must be {known}; got {centers!r}.")
+        raise TypeError(f"centers must be {known}, got {centers!r}.")
     elif isinstance(centers, Integral):
         if int(centers) < 1:
             raise ValueError(f"centers={centers}: at least one centre is needed.")
     elif isinstance(centers, tuple) and (
         len(centers) != 2 or centers[0] != "class" or not isinstance(centers[1], Integral) or centers[1] < 1
     ):
-        raise ValueError(f"centers={centers!r} is not known; use {known}.")
+        raise ValueError(f"centers must be {known}, got {centers!r}.")

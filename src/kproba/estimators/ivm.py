@@ -56,6 +56,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
 from ._base import KernelClassifier
+from ._parameters import documented_fit
 from ._prepared import prepare
 from ._reading import Training, read
 
@@ -110,8 +111,9 @@ class ImportVectorMachine(KernelClassifier):
         ``"auto"`` selects the Gaussian of 2001 or the Laplacian on the tuning rows. A callable takes ``(X, Z)`` and
         returns the (n, b) kernel matrix; it must be symmetric and positive definite.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
-        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
+        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
+        lists of words and sets ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: selected on the tuning rows from multiples of the median
         distance, set to that distance, fixed, or selected from a list.
@@ -132,8 +134,9 @@ class ImportVectorMachine(KernelClassifier):
         ``"auto"`` is at most 500, and at most 1,500/(n_classes − 1).
     candidates : "auto", "all" or int, default="auto"
         Number of rows considered in each step: all distinct ones, or a subset of which a quarter changes from step to
-        step. ``"auto"`` is all up to 1,000 rows, and 100 beyond that. For a source, each round considers 1,000 rows of
-        the sample, or up to 4,000 if you set a larger number; ``"all"`` needs all rows in memory.
+        step. ``"auto"`` is all up to 1,000 rows, and 100 beyond that. For a source, the candidates are a sample of the
+        rows, ranked by sums over all rows. Each round considers 1,000 of them, or up to 4,000 if you set a larger
+        number; ``"all"`` needs all rows in memory.
     tuning_fraction : float, default=0.25
         Fraction of the rows held out to select λ and the width. The final search is on all rows.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
@@ -224,6 +227,7 @@ class ImportVectorMachine(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
+    @documented_fit
     def fit(
         self,
         X: Inputs,
@@ -234,28 +238,9 @@ class ImportVectorMachine(KernelClassifier):
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
     ) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array, frame or CSR matrix of shape (n, d), a list of objects that the kernel compares, or a source of rows
-            A source is a memory map, a Dask array or frame, or the result of :func:`kproba.open_rows`. More than 50,000
-            rows in memory are treated like a source: the candidates are a sample of the rows, ranked by sums over all.
-        y : array of shape (n,), or a 0/1 matrix of shape (n, n_tags) for a multi-label problem
-            A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
-            from files with a target column.
-        sample_weight : array of shape (n,), optional
-            Row weights. An integer weight k is equivalent to k copies of the row.
+        """
         tuning : pair (X, y) of arrays, optional
             Rows to select λ and the width on, instead of a part of X; the model is then fitted to X alone.
-        classes : sequence, optional
-            Classes in addition to those that occur in y.
-        checkpoint : path of a folder, optional
-            Where to save partial sums while a source is read. If the fit is interrupted, repeat the call to resume it.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         self._forget("import_indices_", "n_passes_")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -15,7 +15,7 @@ from ..data.rows import Rows
 from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..links import Sigmoid, Softmax
-from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, SOLVERS, Likelihood
+from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
 from ..progress import Progress
@@ -27,6 +27,7 @@ from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES as RIDGES_OF_SQUARES
+from ..solvers.registry import LIKELIHOOD
 from ..threads import n_workers
 from ..typing import (
     CentersLike,
@@ -41,7 +42,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, check_fraction
+from ..validation import check_count, check_fraction, look_up
 from ._base import KernelClassifier
 from ._parameters import (
     center_choice,
@@ -81,8 +82,9 @@ class KernelLogisticRegression(KernelClassifier):
         ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
         returns the (n, b) kernel matrix.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
-        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
+        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
+        lists of words and sets ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
         a list.
@@ -93,7 +95,7 @@ class KernelLogisticRegression(KernelClassifier):
         Basis points: all distinct rows (the full model); for each class its own rows (``"class"``) or a given number
         of them (``("class", int)``); a subset of the given size spread over the classes, or your own points (the
         reduced model). ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
-    solver : {"auto", "newton", "lbfgs", "sgd"}, default="auto"
+    solver : {"auto", "newton", "lbfgs", "sgd"} or function, default="auto"
         Newton's method (2001 Eq. 5; large systems by conjugate gradients), limited-memory BFGS (2010 Sec. 3) or
         stochastic gradients (textbook Fig. 28.1), all started from the least-squares solution. ``"auto"`` is
         ``"newton"``, the only solver for sources of rows: there each step is a pass over all rows, with the Hessian of
@@ -162,7 +164,7 @@ class KernelLogisticRegression(KernelClassifier):
         width: WidthLike = "auto",
         ridge: RidgeLike = "auto",
         centers: CentersLike = "auto",
-        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str = "auto",
+        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str | Callable[..., Any] = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         selection: Literal["loo", "cv"] | str = "loo",
@@ -246,8 +248,7 @@ class KernelLogisticRegression(KernelClassifier):
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
         """Everything but the ridge (2001 Eq. 9)."""
-        solver = "newton" if self.solver == "auto" else self.solver
-        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed)
+        return Likelihood(rows, basis, self.solver, float(self.tol), int(self.max_iter), seed)
 
     def _grid_rows(self, rows: Rows) -> int:
         """Leave-one-out with c classes takes about cn³ operations, so more classes mean fewer rows."""
@@ -322,7 +323,7 @@ class KernelLogisticRegression(KernelClassifier):
         check_fraction("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_search_parameters(self)
-        check_choice("solver", self.solver, ("auto", *SOLVERS))
+        look_up("solver", self.solver, LIKELIHOOD, callable, "a function")
         check_ridge_and_centers(self)
 
 

@@ -15,7 +15,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
 from ..kernels import Kernel, as_kernels
-from ..links import CALIBRATED, fit_link
+from ..links import as_link, fit_link
 from ..papers.stochastic import StochasticLeastSquares
 from ..problems.base import Problem
 from ..problems.least_squares import ClassSimilarity, LeastSquares
@@ -29,6 +29,9 @@ from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES
+from ..solvers.iterative_dual import IterativeDual
+from ..solvers.path import Path
+from ..solvers.registry import PATHS
 from ..threads import n_workers
 from ..typing import (
     CentersLike,
@@ -44,7 +47,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, check_link
+from ..validation import check_choice, check_count, is_subclass, look_up
 from ._base import KernelClassifier
 from ._learning import store_learnt
 from ._parameters import (
@@ -61,7 +64,8 @@ from ._partial import Partial, TakesMoreRows
 from ._prepared import prepare
 from ._reading import Training, read
 
-SOLVERS = ("auto", "cholesky", "eigen", "cg", "sgd")
+#: "cg" and "sgd" solve other forms of the problem; "auto" chooses by its size.
+SOLVERS = {"auto": None, **PATHS, "cg": IterativeDual, "sgd": StochasticLeastSquares}
 #: partial_fit searches for a better ridge each time the number of rows has grown by this factor.
 MORE_ROWS = 2
 
@@ -83,8 +87,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
         returns the (n, b) kernel matrix.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
-        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
+        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
+        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
+        lists of words and sets ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
         a list.
@@ -94,7 +99,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
         a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
         your own points. ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
-    link : {"auto", "softmax", "clip", "clip-parameters", "none"}, default="auto"
+    link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
         raw scores, which may lie outside [0, 1]: use ``decision_function``, as there is no ``predict_proba``.
@@ -108,7 +113,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     scaling : {"auto", "robust", "standard", None}, default="auto"
         How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if leave-one-out improves, also
         weights each column by how much the model varies along it.
-    solver : {"auto", "cholesky", "eigen", "cg", "sgd"}, default="auto"
+    solver : {"auto", "cholesky", "eigen", "cg", "sgd"} or a subclass of Path, default="auto"
         How the linear system is solved. ``"auto"`` uses the dual form if all rows are centres under the RKHS penalty,
         by preconditioned conjugate gradients (``"cg"``) above 20,000 rows; one eigendecomposition for many ridges of
         the papers' penalty; and Cholesky factors otherwise. With ``"cg"`` the leave-one-out scores are estimates.
@@ -176,7 +181,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         selection: Literal["loo", "cv"] | str = "loo",
         folds: int = 5,
         scaling: ScalingName = "auto",
-        solver: Literal["auto", "cholesky", "eigen", "cg", "sgd"] | str = "auto",
+        solver: Literal["auto", "cholesky", "eigen", "cg", "sgd"] | str | type[Path] = "auto",
         passes: int = 20,
         class_similarity: ArrayLike | None = None,
         class_weight: ClassWeight = None,
@@ -267,8 +272,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
-        clips = self.link == "clip-parameters"
-        return least_squares(rows, basis, self._is_rkhs(), similarity, solver, clips, seed=seed)
+        return least_squares(rows, basis, self._is_rkhs(), similarity, solver, self._rounds, seed=seed)
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """A function that makes the problem on all rows from a kernel and an approximate ridge."""
@@ -288,7 +292,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return in_memory if everything is None else summed_up
 
     def _final_solve(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
-        needs_scores = self.loo != "auto" or self.link in CALIBRATED
+        needs_scores = self.loo != "auto" or as_link(self.link).is_calibrated
         return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, self.selection == "cv")
 
     def _by_gradients(self, final: FinalSolve, best: Candidate | Kernel) -> Candidate:
@@ -329,7 +333,11 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients only makes sense if the coefficients themselves are penalised, as in the papers."""
-        return self.penalty == "rkhs" or (self.penalty == "auto" and self.link != "clip-parameters")
+        return self.penalty == "rkhs" or (self.penalty == "auto" and not self._rounds)
+
+    @property
+    def _rounds(self) -> bool:
+        return as_link(self.link).rounds_coefficients
 
     def _ridge_unit(self, size: float) -> float:
         """The unit of the ridge when k(x, x) is about ``size``."""
@@ -347,18 +355,18 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return knows_number_of(self.centers) and self.solver not in ("cg", "sgd") and not takes_over
 
     def _check_parameters(self) -> None:
-        check_link(self.link)
+        as_link(self.link)
         check_choice("penalty", self.penalty, ("auto", "rkhs", "parameters"))
         check_count("passes", self.passes)
-        if isinstance(self.solver, str) and self.solver == "cg":
+        if self.solver == "cg":
             self._check_cg()
-        if isinstance(self.solver, str) and self.solver == "sgd":
+        if self.solver == "sgd":
             self._check_sgd()
-        if self.link == "clip-parameters" and self.class_similarity is not None:
+        if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
         check_ridge_and_centers(self)
-        check_choice("solver", self.solver, SOLVERS)
+        look_up("solver", self.solver, SOLVERS, lambda own: is_subclass(own, Path), "a subclass of Path")
 
     def _check_cg(self) -> None:
         """Conjugate gradients only solve the dual form."""
@@ -372,7 +380,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _check_sgd(self) -> None:
         """Stochastic gradients need centres shared by all classes, and rows in memory."""
         own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
-        if own or self.class_similarity is not None or self.link == "clip-parameters":
+        if own or self.class_similarity is not None or self._rounds:
             raise ValueError(
                 "solver='sgd' needs centres shared by all classes, no class_similarity, and a link other than "
                 "'clip-parameters'; use solver='auto' otherwise."

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
 from ..kernels import Kernel, Precomputed, as_kernels
-from ..links import CALIBRATED, fit_link
+from ..links import LINKS, as_link, fit_link
 from ..papers.surface_solvers import SOLVERS
 from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
@@ -39,7 +39,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, check_given_centers
+from ..validation import check_choice, check_count, check_given_centers, look_up
 from ._base import KernelClassifier
 from ._parameters import check_search_parameters, documented_fit, scores_of_all
 from ._partial import Partial, TakesMoreRows
@@ -53,7 +53,8 @@ SEARCH_ROWS = 5000
 #: With at least this many distinct rows per centre, each class gets its own clusters: a single row then hardly moves
 #: the centres of its class, so held-out outputs are not biased towards narrow kernels.
 CLASS_ROWS = 40
-LINKS = ("auto", "softmax", "clip", "none")
+#: Coefficients are not rounded.
+OWN_LINKS = {name: link for name, link in LINKS.items() if not link.rounds_coefficients}
 MEANS = ("k-means", "class-k-means")
 CENTERS = ("auto", *MEANS, "random")
 
@@ -77,7 +78,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
         a list.
-    solver : {"exact", "nelder-mead", "swarm"}, default="exact"
+    solver : {"exact", "nelder-mead", "swarm"} or function, default="exact"
         An interior-point method, Algorithm 1 or Algorithm 2 of the paper. The width is always selected with the exact
         solver.
     centers : {"auto", "k-means", "class-k-means", "random"} or array of shape (r, d), default="auto"
@@ -87,9 +88,10 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     kernel : str, callable or Kernel, default="auto"
         ``"auto"`` selects the Gaussian of the paper or the Laplacian together with the width.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``, ``"precomputed"``; for histograms ``"chi2"`` and ``"intersection"``; for lists
-        of sequences, time series and strings ``"hidden-markov"``, ``"alignment"`` and ``"spectrum"``.
-    link : {"auto", "softmax", "clip", "none"}, default="auto"
+        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
+        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
+        lists of words and sets ``"spectrum"``.
+    link : {"auto", "softmax", "clip", "none"} or a subclass of Link, default="auto"
         How outputs, which can lie outside [0, 1], become probabilities. ``"auto"`` is the softmax calibrated on
         held-out outputs; ``"clip"`` sets negative outputs to zero. ``"none"`` keeps the outputs unchanged; there is no
         ``predict_proba``.
@@ -162,7 +164,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         self,
         n_centers: Literal["auto"] | str | int = "auto",
         width: WidthLike = "auto",
-        solver: Literal["exact", "nelder-mead", "swarm"] | str = "exact",
+        solver: Literal["exact", "nelder-mead", "swarm"] | str | Callable[..., Any] = "exact",
         centers: Literal["auto", "k-means", "class-k-means", "random"] | CentersLike = "auto",
         kernel: KernelLike = "auto",
         link: LinkName = "auto",
@@ -230,7 +232,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:
         """Maximise, calibrate and set the fitted attributes; returns the held-out outputs if they are needed."""
-        wanted = self.loo != "auto" or self.link in CALIBRATED
+        wanted = self.loo != "auto" or as_link(self.link).is_calibrated
         self._store_maximum(problem, problem.maximum, rows)
         held_out = problem.held_out if wanted else None
         self.link_ = fit_link(self.link, held_out, rows)
@@ -245,7 +247,11 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
             self._solve(replace(problem, given=partial.moments), rows)
 
     def _settings(self, seed: int, progress: Progress) -> Settings:
-        return Settings(SOLVERS[self.solver], int(self.max_iter), int(self.n_restarts), seed, progress)
+        return Settings(self._approach, int(self.max_iter), int(self.n_restarts), seed, progress)
+
+    @property
+    def _approach(self):
+        return look_up("solver", self.solver, SOLVERS, callable, "a function")
 
     def _centers(self, rows: Rows, scaling, n_rows: int, seed: int) -> Centers:
         """Centres for scaled rows, as many as ``n_rows`` calls for; they do not depend on the kernel."""
@@ -330,8 +336,8 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         yield from scores_of_all(self.loo)
 
     def _check_parameters(self) -> None:
-        check_choice("solver", self.solver, SOLVERS)
-        check_choice("link", self.link, LINKS)
+        _ = self._approach
+        as_link(self.link, OWN_LINKS)
         for name in ("max_iter", "n_restarts"):
             check_count(name, getattr(self, name))
         self._check_centers()

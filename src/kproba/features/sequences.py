@@ -46,7 +46,7 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; there is nothing to fit."""
         if isinstance(self.reach, bool) or int(self.reach) != self.reach or self.reach < 1:
-            raise ValueError(f"reach={self.reach!r} must be a whole number of at least 1.")
+            raise ValueError(f"reach must be an int in the range [1, inf), got {self.reach!r}.")
         return self
 
     def transform(self, X: Any) -> Sequences:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..messages import did_you_mean
+from ..validation import check_choice, is_subclass
 from .additive import Additive, Pairs
 from .alignment import GlobalAlignment
 from .base import Kernel
@@ -15,6 +15,7 @@ from .sequence import HiddenMarkovKernel
 from .text import Spectrum
 
 __all__ = [
+    "KERNELS",
     "Additive",
     "ChiSquared",
     "FromCallable",
@@ -35,7 +36,8 @@ __all__ = [
     "as_kernels",
 ]
 
-_NAMED = {
+#: The names that the parameter ``kernel`` takes.
+KERNELS: dict[str, Kernel] = {
     "gaussian": Gaussian(),
     "rbf": Gaussian(),
     "laplacian": Laplacian(),
@@ -65,16 +67,11 @@ def as_kernels(kernel) -> list[Kernel]:
     if isinstance(kernel, str):
         if kernel == "auto":
             return [Gaussian(), Laplacian()]
-        if kernel in _NAMED:
-            return [_NAMED[kernel]]
-        known = ", ".join(repr(name) for name in ["auto", *_NAMED])
-        raise ValueError(
-            f"kernel={kernel!r} is not known{did_you_mean(kernel, _NAMED)}. Use one of {known}, a callable "
-            "or a Kernel object."
-        )
+        check_choice("kernel", kernel, ("auto", *KERNELS), "a callable or Kernel object")
+        return [KERNELS[kernel]]
     if isinstance(kernel, Kernel):
         return [kernel]
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+    if is_subclass(kernel, Kernel):
         raise TypeError(f"kernel is the class {kernel.__name__}; pass an instance: kernel={kernel.__name__}().")
     if callable(kernel):
         return [FromCallable(kernel)]

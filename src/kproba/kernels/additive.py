@@ -122,6 +122,10 @@ class Additive(Kernel):
         np.fill_diagonal(K, 1.0)
         return K
 
+    def onnx_scores(self, X, Z, coef):
+        d = Z.shape[1]
+        return onnx_sums(X, Z, np.full(d, 1.0 / self.width), np.full(d, 1.0 / d))[0] @ coef
+
     def median_width(self, X) -> float:
         """The median difference in a column, taken over all pairs of rows and averaged over the columns."""
         X = _dense(X)
@@ -145,6 +149,19 @@ class Pairs(Additive):
         if Z.shape[1] < 2:
             raise ValueError("kernel='pairs' needs at least two columns in X; use kernel='laplacian' for one.")
         return super().against(Z)
+
+
+    def onnx_scores(self, X, Z, coef):
+        share = np.full(Z.shape[1], 1.0 / Z.shape[1])
+        sums = onnx_sums(X, Z, np.full(Z.shape[1], 1.0 / self.width), share)
+        return self._of_sums(*sums, share) @ coef
+
+
+def onnx_sums(X, Z, rates, share) -> tuple[Any, Any]:
+    """The sums of :func:`additive_sums` as values of an ONNX graph."""
+    rates, share = (np.asarray(each, dtype=np.float64)[:, None] for each in (rates, share))
+    total = X.compared_with(Z, lambda x, z: ((x - z).abs() * -rates).exp() * share)
+    return total, X.compared_with(Z, lambda x, z: ((x - z).abs() * (-2.0 * rates)).exp() * share**2)
 
 
 def _dense(X):

@@ -45,6 +45,8 @@ class GlobalAlignment(Untiled, DivergenceKernel):
     width: Any = None
     sigma: Any = None
     name: ClassVar[str] = "global alignment"
+    compares: ClassVar[str] = "time series"
+    extra: ClassVar[str] = "alignment"
     is_definite: ClassVar[bool] = False
     is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False

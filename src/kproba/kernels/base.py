@@ -24,6 +24,9 @@ class Kernel:
 
     #: the name shown in search results and messages
     name: ClassVar[str]
+    #: what the rows are, and the extra that the kernel needs, for the docs
+    compares: ClassVar[str] = "vectors"
+    extra: ClassVar[str] = ""
     #: whether the kernel has a width to choose from the data
     has_width: ClassVar[bool] = False
     #: whether every kernel matrix is positive semi-definite; if False, matrices used as a penalty are checked
@@ -64,6 +67,10 @@ class Kernel:
     def gram_on_device(self, device, Z):
         """The kernel matrix of the centres; only its lower triangle is used."""
         return self.on_device(device, Z, Z)
+
+    def onnx_scores(self, X, Z: np.ndarray, coef: np.ndarray) -> Any:
+        """k(X, Z)·coef for an ``onnx_export.graph.Value`` X, which has NumPy's operators; optional."""
+        raise NotImplementedError
 
     def width_unit(self, pairs: np.ndarray) -> float:
         """The median heuristic: a width that suits a sample of pairs."""

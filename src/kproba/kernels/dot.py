@@ -39,6 +39,10 @@ class Linear(Kernel):
     def of_pairs(self, pairs):
         return pairs
 
+    def onnx_scores(self, X, Z, coef):
+        """A linear model has one coefficient per column and needs no centres."""
+        return X.product(Z.astype(np.float64).T @ coef)
+
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
@@ -58,7 +62,7 @@ class Polynomial(Kernel):
     def __post_init__(self):
         check_width(self.width)
         if int(self.degree) != self.degree or self.degree < 1:
-            raise ValueError(f"Polynomial: degree must be a whole number of at least 1, got {self.degree!r}.")
+            raise ValueError(f"degree must be an int in the range [1, inf), got {self.degree!r}.")
 
     def against(self, Z):
         return products(Z)
@@ -76,3 +80,7 @@ class Polynomial(Kernel):
         """The square root of the median ``|x·z|``, so that scaled products are of order one."""
         positive = np.abs(pairs[pairs != 0])
         return float(np.sqrt(np.median(positive))) if positive.size else 1.0
+
+    def onnx_scores(self, X, Z, coef):
+        # divide the centres by the width: onnxruntime rounds a scalar factor next to a matrix product
+        return (X.product((Z.astype(np.float64) / self.width**2).T) + self.coef0) ** float(self.degree) @ coef

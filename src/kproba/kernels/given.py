@@ -22,6 +22,7 @@ class Precomputed(Kernel):
 
     training: np.ndarray | None = None
     name: ClassVar[str] = "precomputed"
+    compares: ClassVar[str] = "kernel matrices"
     is_definite = False
     runs_on_devices = False
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .additive import additive_sums, additive_sums_on_device, room_for_pairs
+from .additive import additive_sums, additive_sums_on_device, onnx_sums, room_for_pairs
 from .base import Kernel, symmetrised
 from .radial import manhattan, manhattan_on_device, squared_distances, squared_distances_on_device
 
@@ -96,6 +96,16 @@ class Learnt(Kernel):
         K = symmetrised(self(Z, Z, workers))
         np.fill_diagonal(K, self.at_zero)
         return K
+
+    def onnx_scores(self, X, Z, coef):
+        a, (first, second, third) = self.mixture, self._rates
+        distances = (X * first).compared_with(Z * first, lambda x, z: (x - z).abs())
+        total = (distances * -1.0).exp() * a[0]
+        total = total + ((X * second).squared_distances(Z * second) * -1.0).exp() * a[1]
+        if self._has_sums:
+            sums, squares = onnx_sums(X, Z, third, self.shares)
+            total = total + sums * a[2] + (sums * sums - squares) * (a[3] / room_for_pairs(self.shares))
+        return total @ coef
 
     def pairs_on_device(self, device, X, Z):
         xp, a = device.xp, self.mixture

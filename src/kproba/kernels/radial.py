@@ -176,6 +176,9 @@ class Gaussian(Radial):
     def slope(self, pairs):
         return self.of_pairs(pairs) / self.width**2
 
+    def onnx_scores(self, X, Z, coef):
+        return (X.squared_distances(Z) * (-0.5 / self.width**2)).exp() @ coef
+
 
 @dataclass(frozen=True)
 class Laplacian(Radial):
@@ -203,6 +206,9 @@ class Laplacian(Radial):
     def sensitivity(self, X, Z, coef):
         features = self.of_pairs(self.pairs(X, Z)) / self.width
         return np.array([np.sum(np.square(pull)) for pull in signed_sums(X, Z, features, coef)]) / len(X)
+
+    def onnx_scores(self, X, Z, coef):
+        return (X.compared_with(Z, lambda x, z: (x - z).abs()) * (-1.0 / self.width)).exp() @ coef
 
 
 @dataclass(frozen=True)
@@ -247,6 +253,13 @@ class Matern(Radial):
         if self.nu == 1.5:
             return np.exp(-r) * (3.0 / self.width**2)
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
+
+    def onnx_scores(self, X, Z, coef):
+        r = X.squared_distances(Z).sqrt() * (math.sqrt(2.0 * self.nu) / self.width)
+        falling = (r * -1.0).exp()
+        if self.nu == 0.5:
+            return falling @ coef
+        return (falling * (r + 1.0 if self.nu == 1.5 else r * r / 3.0 + r + 1.0)) @ coef
 
 
 class DivergenceKernel(Kernel):

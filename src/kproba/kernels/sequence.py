@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..data.items import Sequences, Table
+from ..validation import check_choice, check_count
 from .base import Untiled, check_width
 from .hidden_markov import COVARIANCES, Models, Spec, fit_models, log_likelihoods
 from .radial import DivergenceKernel
@@ -55,20 +56,19 @@ class HiddenMarkovKernel(Untiled, DivergenceKernel):
     prior_variance: float = 1.0
     prior_frames: float = 32.0
     name: ClassVar[str] = "hidden Markov"
+    compares: ClassVar[str] = "sequences of frames"
+    extra: ClassVar[str] = "sequences"
     is_definite: ClassVar[bool] = False
     is_projected: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
         check_width(self.width)
-        if isinstance(self.n_states, bool) or not isinstance(self.n_states, Integral) or self.n_states < 1:
-            raise ValueError(f"n_states={self.n_states!r} must be a whole number of at least 1.")
-        if self.covariance_type not in COVARIANCES:
-            known = ", ".join(map(repr, COVARIANCES))
-            raise ValueError(f"covariance_type={self.covariance_type!r} is not known; use one of {known}.")
+        check_count("n_states", self.n_states)
+        check_choice("covariance_type", self.covariance_type, COVARIANCES)
         for name in ("prior_variance", "prior_frames"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
+            if not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
                 raise ValueError(f"{name}={value!r} must be a positive number.")
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..data.items import Items, as_items
+from ..validation import check_choice
 from .base import Kernel, Untiled, dot
 from .radial import positive_median
 
@@ -82,6 +83,7 @@ class Spectrum(Untiled, Kernel):
     similarity: str = "cosine"
     positions: bool = False
     name: ClassVar[str] = "spectrum"
+    compares: ClassVar[str] = "strings, lists of words and sets"
     has_width: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
@@ -90,11 +92,8 @@ class Spectrum(Untiled, Kernel):
             raise ValueError(f"width={self.width!r} of a kernel must be a positive number, or None to choose it.")
         low, high = self._lengths
         if not all(isinstance(each, Integral) for each in (low, high)) or not 1 <= low <= high:
-            raise ValueError(
-                f"length={self.length!r} must be a whole number of at least 1, or an increasing pair of them."
-            )
-        if self.similarity not in ("cosine", "tanimoto"):
-            raise ValueError(f"similarity={self.similarity!r} is not known; use 'cosine' or 'tanimoto'.")
+            raise ValueError(f"length must be a positive int or an increasing pair of them, got {self.length!r}.")
+        check_choice("similarity", self.similarity, ("cosine", "tanimoto"))
 
     @property
     def _lengths(self) -> tuple[int, int]:

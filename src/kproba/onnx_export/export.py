@@ -16,7 +16,7 @@ from ..validation import check_choice
 from .extra import needed
 from .graph import Graph, Value
 from .inputs import Input, inputs_of
-from .parts import check_kernel, probabilities, scaled, scores
+from .parts import check_parts, scaled, scores
 from .steps import after_steps
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def _check_options(dtype, input_name, target_opset) -> tuple[str, int]:
     opset = OPSET if target_opset is None else target_opset
     if isinstance(opset, bool) or not isinstance(opset, int | np.integer) or not LOWEST_OPSET <= opset <= newest:
         raise ValueError(
-            f"target_opset={target_opset!r} must be None or a whole number from {LOWEST_OPSET} to {newest}, the newest "
-            "opset of the installed onnx."
+            f"target_opset must be None or an int in the range [{LOWEST_OPSET}, {newest}], whose end is the newest "
+            f"opset of the installed onnx, got {target_opset!r}."
         )
     return dtype, int(opset)
 
@@ -118,9 +118,9 @@ def _check_classifier(classifier) -> None:
             kind += ", which skl2onnx.to_onnx may convert"
         raise TypeError(f"model must be a classifier of kproba or a pipeline that ends in one, got {kind}.")
     check_is_fitted(classifier)
-    if classifier.link == "none":
-        raise ValueError("model has link='none', so it has no probabilities; fit it with another link, such as 'auto'.")
-    check_kernel(classifier.basis_.kernel)
+    if not classifier.link_.gives_probabilities:
+        raise ValueError(f"model has link={classifier.link!r}, which gives no probabilities; fit it with link='auto'.")
+    check_parts(classifier.basis_.kernel, classifier.link_)
 
 
 def _check_names(given: Sequence[Input]) -> None:
@@ -132,7 +132,7 @@ def _check_names(given: Sequence[Input]) -> None:
 def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
     """Write the nodes from the input of the classifier to the two outputs, and return the type of the labels."""
     S = scores(scaled(rows, clf.scaling_), clf.basis_.kernel, clf.basis_.centers, clf.coef_, clf.intercept_)
-    proba = probabilities(S, clf.link_)
+    proba = clf.link_.onnx_probabilities(S)
     proba.cast(_TYPES[dtype], output="probabilities")
     if clf._multilabel:
         (proba > 0.5).cast("INT64", output="label")

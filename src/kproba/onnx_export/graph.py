@@ -74,6 +74,20 @@ class Graph:
         return f"{self.prefix}/{kind}{self._n_names}"
 
 
+def _unary(operator: str) -> Callable[[Value], Value]:
+    return lambda value: value._node(operator, value)
+
+
+def _binary(operator: str, swapped: bool = False) -> Callable[[Value, Any], Value]:
+    """A method of Value; other operands become float64 constants."""
+
+    def method(self: Value, other: Any) -> Value:
+        other = other if isinstance(other, Value) else _double(other)
+        return self._node(operator, *((other, self) if swapped else (self, other)))
+
+    return method
+
+
 class Value:
     """A tensor of a graph, with NumPy's operators."""
 
@@ -83,68 +97,19 @@ class Value:
     def _node(self, operator: str, *inputs, **attributes) -> Value:
         return self.graph.node(operator, *inputs, **attributes)
 
-    def _binary(self, operator: str, left, right) -> Value:
-        return self._node(operator, *(each if isinstance(each, Value) else _double(each) for each in (left, right)))
-
-    def __add__(self, other) -> Value:
-        return self._binary("Add", self, other)
-
-    def __radd__(self, other) -> Value:
-        return self._binary("Add", other, self)
-
-    def __sub__(self, other) -> Value:
-        return self._binary("Sub", self, other)
-
-    def __rsub__(self, other) -> Value:
-        return self._binary("Sub", other, self)
-
-    def __mul__(self, other) -> Value:
-        return self._binary("Mul", self, other)
-
-    def __rmul__(self, other) -> Value:
-        return self._binary("Mul", other, self)
-
-    def __truediv__(self, other) -> Value:
-        return self._binary("Div", self, other)
-
-    def __rtruediv__(self, other) -> Value:
-        return self._binary("Div", other, self)
-
-    def __pow__(self, other) -> Value:
-        return self._binary("Pow", self, other)
-
-    def __matmul__(self, other) -> Value:
-        return self._binary("MatMul", self, other)
-
-    def __gt__(self, other) -> Value:
-        return self._binary("Greater", self, other)
-
-    def __lt__(self, other) -> Value:
-        return self._binary("Less", self, other)
-
-    def equals(self, other) -> Value:
-        return self._binary("Equal", self, other)
-
-    def maximum(self, other) -> Value:
-        return self._binary("Max", self, other)
-
-    def minimum(self, other) -> Value:
-        return self._binary("Min", self, other)
-
-    def exp(self) -> Value:
-        return self._node("Exp", self)
-
-    def log(self) -> Value:
-        return self._node("Log", self)
-
-    def sqrt(self) -> Value:
-        return self._node("Sqrt", self)
-
-    def abs(self) -> Value:
-        return self._node("Abs", self)
+    __add__, __radd__ = _binary("Add"), _binary("Add", swapped=True)
+    __sub__, __rsub__ = _binary("Sub"), _binary("Sub", swapped=True)
+    __mul__, __rmul__ = _binary("Mul"), _binary("Mul", swapped=True)
+    __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", swapped=True)
+    __pow__, __matmul__, __gt__, __lt__ = map(_binary, ("Pow", "MatMul", "Greater", "Less"))
+    equals, maximum, minimum = map(_binary, ("Equal", "Max", "Min"))
+    exp, log, sqrt, abs = map(_unary, ("Exp", "Log", "Sqrt", "Abs"))
 
     def softmax(self) -> Value:
         return self._node("Softmax", self, axis=1)
+
+    def sigmoid(self) -> Value:
+        return 1.0 / ((self * -1.0).exp() + 1.0)
 
     def argmax(self) -> Value:
         """The index of the largest entry of each row, the first one of ties as in NumPy."""
@@ -172,6 +137,37 @@ class Value:
     def taken_from(self, values: Value) -> Value:
         """The entries of ``values`` at these indices."""
         return self._node("Gather", values, self)
+
+    def taken_columns(self, columns: np.ndarray) -> Value:
+        return self._node("Gather", self, columns.astype(np.int64), axis=1)
+
+    def joined(self, other: Value) -> Value:
+        return concatenated([self, other])
+
+    def product(self, matrix: np.ndarray) -> Value:
+        """self·matrix, without a matrix product if there is one column.
+
+        onnxruntime fuses a matrix product with a scalar factor before or after it, and rounds the factor to float32.
+        The scaling of a single column is such a factor.
+        """
+        return self * matrix if len(matrix) == 1 else self @ matrix
+
+    def squared_distances(self, Z: np.ndarray) -> Value:
+        """``kernels.radial.squared_distances``, including its shift of the origin to the mean of the centres."""
+        origin = Z.mean(axis=0)
+        X, Z = self - origin, Z - origin
+        right = np.column_stack([-2.0 * Z, np.ones(len(Z), Z.dtype)])
+        return (X.joined((X * X).sum()) @ right.T + np.einsum("ij,ij->i", Z, Z)).maximum(0.0)
+
+    def compared_with(self, Z: np.ndarray, compare: Callable[[Value, Value], Value]) -> Value:
+        """Σ_j compare(x_j, z_j) (n, b), one row at a time: all rows at once would need n·b·d numbers."""
+        b, d = Z.shape
+        columns = np.asarray(Z.T, dtype=np.float64)
+
+        def of_row(x: Value) -> Value:
+            return compare(x.reshaped(d, 1), x.graph.constant(columns)).sum(axis=0, keepdims=False)
+
+        return self.graph.for_each_row(self, b, of_row)
 
     def cast(self, dtype: str, output: str | None = None) -> Value:
         """Convert to a type, named as in ``onnx.TensorProto``."""

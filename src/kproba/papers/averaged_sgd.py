@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from ..data.rows import Rows
-from ..solvers.cg import jittered_factor
+from ..solvers.cholesky import kernel_factor
 
 #: Rows per step, and rows used to compute the step size.
 STEP_ROWS, PROBE_ROWS = 64, 500
@@ -29,7 +29,7 @@ def averaged_sgd(
     ``features(X)`` computes Φ; ``penalty`` is P, None for the identity.
     """
     random, n = np.random.default_rng(seed), len(rows)
-    lower = None if penalty is None else jittered_factor(penalty)
+    lower = None if penalty is None else kernel_factor(penalty)
     scale = rows.weight * (n / rows.total_weight)  # makes a mean over sampled rows a weighted mean
 
     def whitened(index):

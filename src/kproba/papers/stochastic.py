@@ -18,7 +18,7 @@ from .averaged_sgd import averaged_sgd
 
 @dataclass(frozen=True)
 class StochasticLeastSquares:
-    """The problem of :class:`~kproba.problems.least_squares.LeastSquares` with shared centres, solved by SGD."""
+    """Averaged stochastic gradients (2010 Sec. 4) for centres that all classes share, with ``passes`` over the rows."""
 
     rows: Rows
     basis: Basis

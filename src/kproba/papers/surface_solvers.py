@@ -20,14 +20,14 @@ HISTORY_LENGTH = 100
 
 
 def by_swarm(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
-    """2013 Algorithm 2."""
+    """The particle swarm of 2013 Algorithm 2: 16 particles, ω = 0.72, φ = 1.494, ``max_iter`` steps."""
     swarm = Swarm(loss, np.random.RandomState(settings.seed))
     n_iter, history, _ = _run_steps("swarm", swarm.step, lambda: swarm.leader_value, settings)
     return swarm.leader, n_iter, history
 
 
 def by_simplex(loss: SurfaceLoss, settings: Settings) -> tuple[np.ndarray, int, list[float]]:
-    """2013 Algorithm 1, restarted several times."""
+    """The Nelder–Mead simplex of 2013 Algorithm 1, from ``n_restarts`` random starts."""
     random, best, n_iter = np.random.RandomState(settings.seed), None, 0
     history: list[float] = []
     for _ in range(settings.restarts):
@@ -76,5 +76,9 @@ def _run_steps(
     return done, history, stopped
 
 
-#: Solvers by name; None is the exact solver.
-SOLVERS = {"exact": None, "nelder-mead": by_simplex, "swarm": by_swarm}
+#: The names that the parameter ``solver`` takes, functions of a loss and settings; None is the exact solver.
+SOLVERS = {
+    "exact": None,
+    "nelder-mead": by_simplex,
+    "swarm": by_swarm,
+}

@@ -16,26 +16,16 @@ from sklearn.base import BaseEstimator
 
 from ..estimators._base import KernelClassifier
 from ..exceptions import ModelFileError
-from .trial import is_fitted, is_plain_text, through
+from .trial import OF_TEXT, is_fitted, is_plain_text, through
 
 #: Reviewed steps. Not among them are fitted encoders whose parameters determine how much they compute (GapEncoder,
 #: MinHashEncoder), and durations, for which a column without values has another type.
 _RUN = {
     *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
     *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
-    *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer"),
-    *(
-        "TextColumn",
-        "TfidfTransformer",
-        "ToCategorical",
-        "ToDatetime",
-        "ToFloat",
-        "ToStr",
-        "TruncatedSVD",
-        "_CircularEncoder",
-    ),
+    *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer", "TextColumn"),
+    *("TfidfTransformer", "ToCategorical", "ToDatetime", "ToFloat", "ToStr", "TruncatedSVD", "_CircularEncoder"),
 }
-_TEXT = {"CountVectorizer", "HashingVectorizer", "TfidfVectorizer"}
 
 
 def check_frame(model: Any, objects: Iterable[Any]) -> None:
@@ -58,7 +48,7 @@ def _is_run(part: Any) -> bool:
     name = type(part).__name__
     if getattr(part, "n_jobs", None) not in (None, 1) and not isinstance(part, KernelClassifier):
         return False  # would start processes
-    if name in _TEXT:
+    if name in OF_TEXT:
         return is_plain_text(part)
     return isinstance(part, KernelClassifier) or name in _RUN or not is_fitted(part)
 

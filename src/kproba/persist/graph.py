@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -208,8 +209,8 @@ class Encoder:
         except (KeyError, TypeError):
             name = getattr(obj, "__qualname__", type(obj).__qualname__)
             raise self._refusal(
-                f"is code ({name}), which a model file cannot hold. Use a named kernel, a kproba Kernel object or a "
-                "transformer without functions; or pickle the model, which should only be loaded from trusted sources"
+                f"is code ({name}), which a model file cannot hold. Use kernels, links and solvers of kproba and "
+                "transformers without functions; or pickle the model, which should only be loaded from trusted sources"
             ) from None
 
     def _table_type(self, obj: Any) -> dict[str, Any]:
@@ -248,12 +249,6 @@ _PLAIN: dict[type, Callable[[Encoder, Any], dict[str, Any]]] = {
 }
 
 
-def _pandas_dtype(name: str) -> Any:
-    from pandas.api.types import pandas_dtype
-
-    return pandas_dtype(name)
-
-
 def _polars_name(obj: Any) -> str | None:
     found = obj if isinstance(obj, type) else type(obj)
     if found.__module__.partition(".")[0] != "polars":
@@ -269,7 +264,7 @@ def _polars_name(obj: Any) -> str | None:
 
 
 class Decoder:
-    """Creates objects from nodes, each with one of a few functions."""
+    """Creates objects from nodes: _MAKERS names the method that reads each field, and the function that gets them."""
 
     def __init__(self, archive: Archive):
         self._archive, self._n_read = archive, 0
@@ -281,15 +276,14 @@ class Decoder:
             raise ModelFileError("its nodes are not a list.")
         for number, node in enumerate(nodes):
             kind = node.get("is") if isinstance(node, dict) else None
-            make = _MAKERS.get(kind) if isinstance(kind, str) else None
-            if make is None:
+            if not isinstance(kind, str) or kind not in _MAKERS:
                 raise ModelFileError(f"node {number} has an unknown type.")
-            names, function = make
-            if set(node) != {"is", *names}:
-                raise ModelFileError(f"node {number}, a {node['is']}, needs {', '.join(names)} and nothing else.")
+            fields, make = _MAKERS[kind]
+            if set(node) != {"is", *fields}:
+                raise ModelFileError(f"node {number}, a {kind}, needs {', '.join(fields)} and nothing else.")
             before = self._archive.n_bytes_read
             self._extent.add(node)
-            self.objects.append(function(self, *(node[name] for name in names)))
+            self.objects.append(make(*(read(self, node[name]) for name, read in fields.items())))
             self._extent.grow(self._archive.n_bytes_read - before)
         if self._n_read != self._archive.n_arrays:
             raise ModelFileError(f"it has {self._archive.n_arrays} arrays, of which only {self._n_read} are used.")
@@ -305,197 +299,198 @@ class Decoder:
                 return float(found["float"])
         raise ModelFileError("a value is neither plain nor a reference to an earlier node.")
 
-    def _values(self, found: Any) -> list[Any]:
+    def values(self, found: Any) -> list[Any]:
         if not isinstance(found, list):
             raise ModelFileError("the values of a node are not a list.")
         return [self.value(each) for each in found]
 
-    def _list(self, values):
-        return self._values(values)
-
-    def _tuple(self, values):
-        return tuple(self._values(values))
-
-    def _set(self, values):
-        return set(self._keys(values))
-
-    def _frozenset(self, values):
-        return frozenset(self._keys(values))
-
-    def _keys(self, values) -> list[Any]:
+    def keys(self, found: Any) -> list[Any]:
         """Values that can be keys: plain ones, short tuples of them, and model specifications."""
-        found = self._values(values)
-        for key in found:
+        keys = self.values(found)
+        for key in keys:
             if not _is_key(key):
                 raise ModelFileError(f"a {type(key).__name__} cannot be a key, or is too large for one.")
-        check_collisions(found)
-        return found
+        check_collisions(keys)
+        return keys
 
-    def _dict(self, keys, values):
-        keys, values = self._keys(keys), self._values(values)
-        if len(keys) != len(values):
-            raise ModelFileError("a dict does not have as many keys as values.")
-        return dict(zip(keys, values))
+    def state(self, found: Any) -> dict[str, Any]:
+        if not isinstance(found, dict):
+            raise ModelFileError("the attributes of an object are not a JSON object.")
+        return {name: self.value(each) for name, each in found.items()}
 
-    def _slice(self, values):
-        parts = self._values(values)
-        if len(parts) != 3 or not all(part is None or type(part) is int for part in parts):
-            raise ModelFileError("a slice must have three integers or None.")
-        return slice(*parts)
-
-    def _array(self, number):
+    def array(self, number: Any) -> np.ndarray:
         """Read an array. Each is read once and in order, so that no file can have one read repeatedly."""
         if type(number) is not int or number != self._n_read or number >= self._archive.n_arrays:
             raise ModelFileError(f"array {shortened(number)} is not the next one.")
         self._n_read += 1
         return self._archive.array(number)
 
-    def _objects(self, values, shape):
-        found, shape = self._values(values), _checked_shape(shape, len(values))
-        array = np.empty(len(found), dtype=object)
-        for number, value in enumerate(found):
-            array[number] = value
-        return array.reshape(shape)
-
-    def _strings(self, numbers, shape):
+    def arrays(self, numbers: Any) -> list[np.ndarray]:
         if not isinstance(numbers, list) or len(numbers) != 2:
             raise ModelFileError("an array of strings must have two arrays.")
-        data, ends = (self._array(number) for number in numbers)
-        if data.dtype != np.uint8 or ends.dtype != np.int64 or data.ndim != 1 or ends.ndim != 1 or not len(ends):
-            raise ModelFileError("an array of strings must have bytes and the end of each string.")
-        starts = np.concatenate([[0], ends[:-1]])
-        if (starts > ends).any() or starts[0] != 0 or ends[-1] != len(data):
-            raise ModelFileError("the ends of an array of strings do not match its bytes.")
-        text = data.tobytes()
-        array = np.empty(len(ends), dtype=object)
-        for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist())):
-            array[number] = text[start:end].decode("utf-8", "surrogatepass")
-        return array.reshape(_checked_shape(shape, len(ends)))
+        return [self.array(number) for number in numbers]
 
-    def _csr(self, kind, data, indices, indptr, shape):
-        data, indices, indptr = (self.value(part) for part in (data, indices, indptr))
-        parts = (data, indices, indptr)
-        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
-            raise ModelFileError("a sparse matrix must have three arrays of numbers.")
-        if not data.dtype.isnative:
-            raise ModelFileError("the values of a sparse matrix are not in native byte order.")
-        if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
-            raise ModelFileError("the indices of a sparse matrix must be 32- or 64-bit integers.")
-        if (
-            not isinstance(shape, list)
-            or len(shape) != 2
-            or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape)
-        ):
+    def plain(self, found: Any) -> Any:
+        return found
+
+    def matrix_shape(self, shape: Any) -> list[int]:
+        is_pair = isinstance(shape, list) and len(shape) == 2
+        if not is_pair or not all(type(n) is int and 0 <= n < 1 << 62 for n in shape):
             raise ModelFileError(f"a sparse matrix has the invalid shape {str(shape)[:80]}.")
         if shape[1] > max(MOST_COLUMNS, self._archive.n_bytes):
             raise ModelFileError(
                 f"a sparse matrix has {shape[1]:,} columns, which is too many for a file of this size."
             )
-        _check_csr(len(data), indices, indptr, shape)
-        return kind((data, indices, indptr), shape=tuple(shape))
-
-    def _csr_array(self, *parts):
-        return self._csr(sparse.csr_array, *parts)
-
-    def _csr_matrix(self, *parts):
-        return self._csr(sparse.csr_matrix, *parts)
-
-    def _random_state(self, words, place, gauss):
-        words = self._array(words)
-        fits = words.shape == (_TWISTER_WORDS,) and words.dtype == np.uint32
-        if not fits or type(place) is not int or not 0 <= place <= _TWISTER_WORDS:
-            raise ModelFileError("a random state is damaged.")
-        if not isinstance(gauss, list) or len(gauss) != 2 or gauss[0] not in (0, 1) or not isinstance(gauss[1], float):
-            raise ModelFileError("a random state is damaged.")
-        state = np.random.RandomState(0)
-        state.set_state(("MT19937", words, place, int(gauss[0]), gauss[1]))
-        return state
-
-    def _scalar(self, dtype, value):
-        dtype, value = _checked_dtype(dtype), self.value(value)
-        wanted: type = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
-        if dtype.kind == "O" or type(value) is not wanted:
-            raise ModelFileError(f"{shortened(value)} is not a {dtype}.")
-        if dtype.kind in "mM":
-            return np.array(value, dtype=np.int64).view(dtype)[()]
-        return dtype.type(value)
-
-    def _dtype(self, name):
-        dtype = _checked_dtype(name)
-        if dtype.itemsize > MOST_TEXT_BYTES:
-            raise ModelFileError(f"the type {shortened(name)} takes too much memory per value.")
-        return dtype
-
-    def _type(self, name):
-        if not _is_text(name) or name not in PLAIN_TYPES:
-            raise ModelFileError(f"the type {shortened(name)} is not allowed in a model file.")
-        return PLAIN_TYPES[name]
-
-    def _function(self, name):
-        return function_of(name)
-
-    def _pandas_dtype(self, name):
-        if not _is_text(name) or not _PANDAS_DTYPE.fullmatch(name):
-            raise ModelFileError(f"the type {shortened(name)} from pandas is not allowed in a model file.")
-        return _pandas_dtype(name)
-
-    def _pandas_missing(self, name):
-        import pandas as pd
-
-        if name not in ("<NA>", "NaT"):
-            raise ModelFileError(f"pandas has no missing value {shortened(name)}.")
-        return pd.NA if name == "<NA>" else pd.NaT
-
-    def _polars_dtype(self, name):
-        import polars as pl
-
-        dates = _POLARS_DATES.fullmatch(name) if _is_text(name) else None
-        if dates is not None:
-            unit: Any = dates[1]
-            return pl.Datetime(unit, dates[2])
-        if not _is_text(name) or not _POLARS_DTYPE.fullmatch(name):
-            raise ModelFileError(f"the type {shortened(name)} from polars is not allowed in a model file.")
-        return getattr(pl, name)()
-
-    def _object(self, tag, state):
-        if not isinstance(state, dict):
-            raise ModelFileError("the attributes of an object are not a JSON object.")
-        cls = class_of(tag)
-        if issubclass(cls, tuple):
-            raise ModelFileError(f"{cls.__name__} is a tuple and cannot have attributes.")
-        return rebuilt(cls, {name: self.value(found) for name, found in state.items()})
-
-    def _named_tuple(self, tag, values):
-        cls: Any = class_of(tag)
-        found = self._values(values)
-        if not issubclass(cls, tuple) or len(found) != len(cls._fields):
-            raise ModelFileError(f"{cls.__name__} does not have {len(found)} values.")
-        return tuple.__new__(cls, found)
+        return shape
 
 
-#: For each node type, its other fields and the function that creates an object from them.
-_MAKERS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    "list": (("values",), Decoder._list),
-    "tuple": (("values",), Decoder._tuple),
-    "set": (("values",), Decoder._set),
-    "frozenset": (("values",), Decoder._frozenset),
-    "dict": (("keys", "values"), Decoder._dict),
-    "slice": (("values",), Decoder._slice),
-    "array": (("number",), Decoder._array),
-    "objects": (("values", "shape"), Decoder._objects),
-    "strings": (("numbers", "shape"), Decoder._strings),
-    "csr_array": (("data", "indices", "indptr", "shape"), Decoder._csr_array),
-    "csr_matrix": (("data", "indices", "indptr", "shape"), Decoder._csr_matrix),
-    "random_state": (("words", "place", "gauss"), Decoder._random_state),
-    "scalar": (("dtype", "value"), Decoder._scalar),
-    "dtype": (("name",), Decoder._dtype),
-    "type": (("name",), Decoder._type),
-    "function": (("name",), Decoder._function),
-    "pandas_dtype": (("name",), Decoder._pandas_dtype),
-    "pandas_missing": (("name",), Decoder._pandas_missing),
-    "polars_dtype": (("name",), Decoder._polars_dtype),
-    "object": (("class", "state"), Decoder._object),
-    "named_tuple": (("class", "values"), Decoder._named_tuple),
+def _dict(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
+    if len(keys) != len(values):
+        raise ModelFileError("a dict does not have as many keys as values.")
+    return dict(zip(keys, values))
+
+
+def _slice(parts: list[Any]) -> slice:
+    if len(parts) != 3 or not all(part is None or type(part) is int for part in parts):
+        raise ModelFileError("a slice must have three integers or None.")
+    return slice(*parts)
+
+
+def _objects(values: list[Any], shape: Any) -> np.ndarray:
+    shape = _checked_shape(shape, len(values))
+    array = np.empty(len(values), dtype=object)
+    for number, value in enumerate(values):
+        array[number] = value
+    return array.reshape(shape)
+
+
+def _strings(parts: list[np.ndarray], shape: Any) -> np.ndarray:
+    data, ends = parts
+    if data.dtype != np.uint8 or ends.dtype != np.int64 or data.ndim != 1 or ends.ndim != 1 or not len(ends):
+        raise ModelFileError("an array of strings must have bytes and the end of each string.")
+    starts = np.concatenate([[0], ends[:-1]])
+    if (starts > ends).any() or starts[0] != 0 or ends[-1] != len(data):
+        raise ModelFileError("the ends of an array of strings do not match its bytes.")
+    text = data.tobytes()
+    places = zip(starts.tolist(), ends.tolist())
+    return _objects([text[start:end].decode("utf-8", "surrogatepass") for start, end in places], shape)
+
+
+def _csr(kind: Any, data: Any, indices: Any, indptr: Any, shape: list[int]) -> Any:
+    """A sparse matrix. Products do not check indices; SciPy's own check only looks if the last row ends above 0."""
+    are_vectors = all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr))
+    if not are_vectors or data.dtype.kind not in "biuf" or not data.dtype.isnative:
+        raise ModelFileError("a sparse matrix must have three arrays of numbers in native byte order.")
+    if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
+        raise ModelFileError("the indices of a sparse matrix must be 32- or 64-bit integers.")
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ModelFileError("the row pointers of a sparse matrix are not in order.")
+    if len(indices) != len(data) or indptr[-1] > len(data) or ((indices < 0) | (indices >= shape[1])).any():
+        raise ModelFileError("a sparse matrix has values outside its rows and columns.")
+    return kind((data, indices, indptr), shape=tuple(shape))
+
+
+def _random_state(words: np.ndarray, place: Any, gauss: Any) -> np.random.RandomState:
+    fits = words.shape == (_TWISTER_WORDS,) and words.dtype == np.uint32
+    fits = fits and type(place) is int and 0 <= place <= _TWISTER_WORDS and isinstance(gauss, list) and len(gauss) == 2
+    if not fits or gauss[0] not in (0, 1) or not isinstance(gauss[1], float):
+        raise ModelFileError("a random state is damaged.")
+    state = np.random.RandomState(0)
+    state.set_state(("MT19937", words, place, int(gauss[0]), gauss[1]))
+    return state
+
+
+def _scalar(name: Any, value: Any) -> Any:
+    dtype = np.dtype(_allowed(name, _SCALAR_DTYPE.fullmatch))
+    wanted: type = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
+    if dtype.kind == "O" or type(value) is not wanted:
+        raise ModelFileError(f"{shortened(value)} is not a {dtype}.")
+    if dtype.kind in "mM":
+        return np.array(value, dtype=np.int64).view(dtype)[()]
+    return dtype.type(value)
+
+
+def _dtype(name: Any) -> np.dtype:
+    dtype = np.dtype(_allowed(name, _SCALAR_DTYPE.fullmatch))
+    if dtype.itemsize > MOST_TEXT_BYTES:
+        raise ModelFileError(f"the type {shortened(name)} takes too much memory per value.")
+    return dtype
+
+
+def _type(name: Any) -> type:
+    return PLAIN_TYPES[_allowed(name, PLAIN_TYPES.__contains__)]
+
+
+def _pandas_dtype(name: Any) -> Any:
+    from pandas.api.types import pandas_dtype
+
+    return pandas_dtype(_allowed(name, _PANDAS_DTYPE.fullmatch))
+
+
+def _pandas_missing(name: Any) -> Any:
+    import pandas as pd
+
+    return pd.NA if _allowed(name, ("<NA>", "NaT").__contains__) == "<NA>" else pd.NaT
+
+
+def _polars_dtype(name: Any) -> Any:
+    import polars as pl
+
+    dates = _POLARS_DATES.fullmatch(name) if isinstance(name, str) else None
+    if dates is not None:
+        unit: Any = dates[1]
+        return pl.Datetime(unit, dates[2])
+    return getattr(pl, _allowed(name, _POLARS_DTYPE.fullmatch))()
+
+
+def _allowed(name: Any, is_allowed: Callable[[str], Any]) -> str:
+    if not isinstance(name, str) or not is_allowed(name):
+        raise ModelFileError(f"the type {shortened(name)} is not allowed in a model file.")
+    return name
+
+
+def _object(tag: Any, state: dict[str, Any]) -> Any:
+    cls = class_of(tag)
+    if issubclass(cls, tuple):
+        raise ModelFileError(f"{cls.__name__} is a tuple and cannot have attributes.")
+    return rebuilt(cls, state)
+
+
+def _named_tuple(tag: Any, values: list[Any]) -> Any:
+    cls: Any = class_of(tag)
+    if not issubclass(cls, tuple) or len(values) != len(cls._fields):
+        raise ModelFileError(f"{cls.__name__} does not have {len(values)} values.")
+    return tuple.__new__(cls, values)
+
+
+_Fields = dict[str, Callable[[Decoder, Any], Any]]
+_VALUES: _Fields = {"values": Decoder.values}
+_KEYS: _Fields = {"values": Decoder.keys}
+_NAME: _Fields = {"name": Decoder.plain}
+_CSR: _Fields = {**dict.fromkeys(("data", "indices", "indptr"), Decoder.value), "shape": Decoder.matrix_shape}
+#: For each node type, how its other fields are read and the function that creates an object from them.
+_MAKERS: dict[str, tuple[_Fields, Callable[..., Any]]] = {
+    "list": (_VALUES, list),
+    "tuple": (_VALUES, tuple),
+    "set": (_KEYS, set),
+    "frozenset": (_KEYS, frozenset),
+    "dict": ({"keys": Decoder.keys, "values": Decoder.values}, _dict),
+    "slice": (_VALUES, _slice),
+    "array": ({"number": Decoder.array}, np.asarray),
+    "objects": ({"values": Decoder.values, "shape": Decoder.plain}, _objects),
+    "strings": ({"numbers": Decoder.arrays, "shape": Decoder.plain}, _strings),
+    "csr_array": (_CSR, partial(_csr, sparse.csr_array)),
+    "csr_matrix": (_CSR, partial(_csr, sparse.csr_matrix)),
+    "random_state": ({"words": Decoder.array, "place": Decoder.plain, "gauss": Decoder.plain}, _random_state),
+    "scalar": ({"dtype": Decoder.plain, "value": Decoder.value}, _scalar),
+    "dtype": (_NAME, _dtype),
+    "type": (_NAME, _type),
+    "function": (_NAME, function_of),
+    "pandas_dtype": (_NAME, _pandas_dtype),
+    "pandas_missing": (_NAME, _pandas_missing),
+    "polars_dtype": (_NAME, _polars_dtype),
+    "object": ({"class": Decoder.plain, "state": Decoder.state}, _object),
+    "named_tuple": ({"class": Decoder.plain, "values": Decoder.values}, _named_tuple),
 }
 
 
@@ -519,24 +514,6 @@ def _is_key(key: Any, depth: int = 3) -> bool:
     if type(key) is Spec:
         return all(_is_key(part, 0) for part in vars(key).values())
     return key is None or isinstance(key, bool | float | str | np.generic)
-
-
-def _check_csr(n_values: int, indices: np.ndarray, indptr: np.ndarray, shape: list[int]) -> None:
-    """Check the indices, which products do not; SciPy's own check only looks if the last row ends above 0."""
-    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        raise ModelFileError("the row pointers of a sparse matrix are not in order.")
-    if len(indices) != n_values or indptr[-1] > n_values or ((indices < 0) | (indices >= shape[1])).any():
-        raise ModelFileError("a sparse matrix has values outside its rows and columns.")
-
-
-def _is_text(name: Any) -> bool:
-    return isinstance(name, str)
-
-
-def _checked_dtype(name: Any) -> np.dtype:
-    if not _is_text(name) or not _SCALAR_DTYPE.fullmatch(name):
-        raise ModelFileError(f"the type {shortened(name)} is not allowed in a model file.")
-    return np.dtype(name)
 
 
 def _checked_shape(shape: Any, size: int) -> tuple[int, ...]:

@@ -26,20 +26,14 @@ from ..kernels import ChiSquared, Intersection, Precomputed, Spectrum
 
 #: Maximum columns of a generated row for a pipeline: a wider row could be larger than the file.
 MOST_COLUMNS = 1 << 16
+#: These turn text into numbers, so that no other step can come before them.
+OF_TEXT = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
 #: scikit-learn's default word pattern; another one might search a short text forever.
 _WORDS = r"(?u)\b\w\w+\b"
 #: Transformers that accept any finite row of the right width, and return about as many numbers.
 _UNDEMANDING = {
-    *(
-        "StandardScaler",
-        "RobustScaler",
-        "MinMaxScaler",
-        "MaxAbsScaler",
-        "Normalizer",
-        "Binarizer",
-        "FunctionTransformer",
-    ),
-    *("QuantileTransformer", "PCA", "TruncatedSVD", "VarianceThreshold", "TfidfTransformer"),
+    *("Binarizer", "FunctionTransformer", "MaxAbsScaler", "MinMaxScaler", "Normalizer", "PCA", "QuantileTransformer"),
+    *("RobustScaler", "StandardScaler", "TfidfTransformer", "TruncatedSVD", "VarianceThreshold"),
 }
 
 
@@ -52,7 +46,7 @@ def check_scores(clf: KernelClassifier, k: int) -> None:
     if scores.shape != (1, k) or not np.isfinite(scores).all():
         raise ModelFileError(f"{type(clf).__name__}: it has no finite score for a central row.")
     decision = clf.link_.decision(scores)
-    proba = None if clf.link == "none" else clf.link_.probabilities(scores)
+    proba = clf.link_.probabilities(scores) if clf.link_.gives_probabilities else None
     for found in (decision, proba):
         if found is not None and (found.shape != (1, len(clf.classes_)) or not np.isfinite(found).all()):
             raise ModelFileError(f"{type(clf).__name__}: its link does not match its classes.")
@@ -222,9 +216,7 @@ def _places(columns: Any, d: int) -> Any:
 #: Steps of a ColumnTransformer whose state determines which values they accept.
 _OF_COLUMNS = {"OneHotEncoder", "OrdinalEncoder", "SimpleImputer"}
 _SAMPLES: dict[str, Callable[[Any], Any]] = {
-    "CountVectorizer": _text,
-    "TfidfVectorizer": _text,
-    "HashingVectorizer": _text,
+    **dict.fromkeys(OF_TEXT, _text),
     "OneHotEncoder": _first_categories,
     "OrdinalEncoder": _first_categories,
     "SimpleImputer": _statistics,

@@ -17,12 +17,13 @@ from ..data.items import ORIGIN, Items, Memory, Table
 from ..estimators._base import KernelClassifier
 from ..estimators._partial import Partial
 from ..exceptions import ModelFileError
-from ..kernels import Kernel
+from ..kernels import KERNELS, Kernel
+from ..links import LINKS, CalibratedSoftmax, CalibratedTags, PerTag, Sigmoid, Softmax
 from ..search.widths import TimesMedian
 
 #: Private classes of this package: the key used in model files, which never changes, and the current module and name of
 #: the class. Each has been reviewed: none of them calls its attributes or opens files. A user's function as a kernel
-#: (FromCallable) is deliberately not among them.
+#: (FromCallable) is deliberately not among them. ``_registered`` adds kernels and links from their registries.
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
@@ -41,91 +42,51 @@ _OWN = {
     "kproba.kernels.given.Precomputed": ("kproba.kernels.given", "Precomputed"),
     "kproba.kernels.hidden_markov.Models": ("kproba.kernels.hidden_markov", "Models"),
     "kproba.kernels.hidden_markov.Spec": ("kproba.kernels.hidden_markov", "Spec"),
+    "kproba.kernels.learnt.Learnt": ("kproba.kernels.learnt", "Learnt"),
     "kproba.kernels.mended.Mended": ("kproba.kernels.projected", "ProjectedKernel"),
     "kproba.kernels.sequence.Comparisons": ("kproba.kernels.sequence", "Comparisons"),
     "kproba.kernels.text.Bags": ("kproba.kernels.text", "Bags"),
-    **{
-        f"kproba.links.{name}": ("kproba.links", name)
-        for name in ("CalibratedSoftmax", "CalibratedTags", "Clip", "PerTag", "Ratio", "Sigmoid", "Softmax")
-    },
     "kproba.moments.Moments": ("kproba.basis.moments", "Moments"),
     "kproba.scaling.Scaling": ("kproba.data.scaling", "Scaling"),
     "kproba.surface_loss.Certificate": ("kproba.solvers.surface_loss", "Certificate"),
 }
 #: Preprocessing that was reviewed for what a malicious state could do; audit.py has the checks that some of it needs.
 _PREPROCESSING = {
-    "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
-    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
-    "sklearn.feature_extraction.text": (
-        "CountVectorizer",
-        "HashingVectorizer",
-        "TfidfTransformer",
-        "TfidfVectorizer",
-    ),
-    "sklearn.feature_selection": ("VarianceThreshold",),
-    "sklearn.frozen": ("FrozenEstimator",),
-    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
-    "sklearn.neighbors": ("NearestNeighbors",),
-    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
-    "sklearn.preprocessing": (
-        "Binarizer",
-        "FunctionTransformer",
-        "LabelEncoder",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "Normalizer",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-    ),
-    "skrub": (
-        "ApplyToCols",
-        "Cleaner",
-        "DatetimeEncoder",
-        "Drop",
-        "DropCols",
-        "DropUninformative",
-        "DurationToFloat",
-        "GapEncoder",
-        "MinHashEncoder",
-        "SelectCols",
-        "SquashingScaler",
-        "StringEncoder",
-        "TableVectorizer",
-        "ToCategorical",
-        "ToDatetime",
-        "ToFloat",
-    ),
-    "skrub._apply_to_each_col": ("ApplyToEachCol",),
-    "skrub._apply_to_sub_frame": ("ApplyToSubFrame",),
-    "skrub._check_input": ("CheckInputDataFrame",),
-    "skrub._clean_categories": ("CleanCategories",),
-    "skrub._clean_null_strings": ("CleanNullStrings",),
-    "skrub._datetime_encoder": ("_CircularEncoder",),
-    "skrub._table_vectorizer": ("PassThrough", "ShortReprDict"),
-    "skrub._to_str": ("ToStr",),
-    "skrub._utils": ("LRUDict",),
-    "skrub.selectors._base": ("All", "And", "Cols", "Filter", "Inv", "NameFilter", "Or", "Sub", "XOr"),
+    "sklearn.compose": "ColumnTransformer make_column_selector",
+    "sklearn.decomposition": "PCA TruncatedSVD",
+    "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer",
+    "sklearn.feature_selection": "VarianceThreshold",
+    "sklearn.frozen": "FrozenEstimator",
+    "sklearn.impute": "MissingIndicator SimpleImputer",
+    "sklearn.neighbors": "NearestNeighbors",
+    "sklearn.pipeline": "FeatureUnion Pipeline",
+    "sklearn.preprocessing": """
+        Binarizer FunctionTransformer LabelEncoder MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder OrdinalEncoder
+        PowerTransformer QuantileTransformer RobustScaler StandardScaler
+    """,
+    "skrub": """
+        ApplyToCols Cleaner DatetimeEncoder Drop DropCols DropUninformative DurationToFloat GapEncoder
+        MinHashEncoder SelectCols SquashingScaler StringEncoder TableVectorizer ToCategorical ToDatetime ToFloat
+    """,
+    "skrub._apply_to_each_col": "ApplyToEachCol",
+    "skrub._apply_to_sub_frame": "ApplyToSubFrame",
+    "skrub._check_input": "CheckInputDataFrame",
+    "skrub._clean_categories": "CleanCategories",
+    "skrub._clean_null_strings": "CleanNullStrings",
+    "skrub._datetime_encoder": "_CircularEncoder",
+    "skrub._table_vectorizer": "PassThrough ShortReprDict",
+    "skrub._to_str": "ToStr",
+    "skrub._utils": "LRUDict",
+    "skrub.selectors._base": "All And Cols Filter Inv NameFilter Or Sub XOr",
 }
 #: The functions with which skrub's selectors select columns: they take a column and return a boolean.
 _FUNCTIONS = {
-    "skrub._dataframe": (
-        "is_any_date",
-        "is_bool",
-        "is_categorical",
-        "is_duration",
-        "is_float",
-        "is_integer",
-        "is_numeric",
-        "is_object",
-        "is_string",
-    ),
-    "skrub._table_vectorizer": ("_created_by_predicate",),
-    "skrub.selectors._selectors": ("_cardinality_below", "_has_dtype", "_null_count_check", "_regex"),
-    "fnmatch": ("fnmatchcase",),
+    "skrub._dataframe": """
+        is_any_date is_bool is_categorical is_duration is_float is_integer is_numeric is_object is_string
+    """,
+    "skrub._table_vectorizer": "_created_by_predicate",
+    "skrub.selectors._selectors": "_cardinality_below _has_dtype _null_count_check _regex",
+    "fnmatch": "fnmatchcase",
 }
 #: Types that parameters such as ``dtype=`` may have as their value.
 PLAIN_TYPES: dict[str, type] = {
@@ -145,11 +106,26 @@ def _listed_classes() -> dict[str, tuple[str, str]]:
     public = (name for name in own.__all__ if isinstance(getattr(own, name), type))
     kinds = (BaseEstimator, Kernel, Items, TimesMedian)
     tags = {f"kproba.{name}": ("kproba", name) for name in public if issubclass(getattr(own, name), kinds)}
-    return {**tags, **_OWN, **_flat(_PREPROCESSING)}
+    return {
+        **tags,
+        **_OWN,
+        **_registered({name for _, name in (*tags.values(), *_OWN.values())}),
+        **_flat(_PREPROCESSING),
+    }
 
 
-def _flat(listed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
-    return {f"{module}.{name}": (module, name) for module, names in listed.items() for name in names}
+def _registered(listed: set[str]) -> dict[str, tuple[str, str]]:
+    """Registered kernels without a public name, and the links that fitted models hold: their keys have no file name."""
+    links = {PerTag, CalibratedSoftmax, CalibratedTags, Softmax, Sigmoid, *filter(is_dataclass, LINKS.values())}
+    kernels = {type(kernel) for kernel in KERNELS.values()}
+    found = {f"kproba.links.{cls.__name__}": cls for cls in links} | {
+        f"kproba.kernels.{cls.__name__}": cls for cls in kernels
+    }
+    return {key: (cls.__module__, cls.__name__) for key, cls in found.items() if cls.__name__ not in listed}
+
+
+def _flat(listed: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {f"{module}.{name}": (module, name) for module, names in listed.items() for name in names.split()}
 
 
 def class_tags() -> dict[type, str]:

@@ -27,9 +27,10 @@ from ..solvers.cholesky import CholeskyPath
 from ..solvers.device_cholesky import DevicePath
 from ..solvers.device_dual import DeviceDual, fits
 from ..solvers.dual import Dual
-from ..solvers.eigen import EigenPath
 from ..solvers.iterative_dual import IterativeDual
 from ..solvers.packed_dual import PackedDual
+from ..solvers.path import Path
+from ..solvers.registry import PATHS
 from .base import Solution
 from .own_centers import coefficients_without, drop_held_out_centers, own_centers
 
@@ -103,7 +104,7 @@ class LeastSquares:
     basis: Basis
     rkhs: bool
     similarity: ClassSimilarity | None = None
-    solver: str = "auto"
+    solver: str | type[Path] = "auto"
     clip_parameters: bool = False
     given: Moments | None = None
     seed: int = 0
@@ -141,7 +142,7 @@ class LeastSquares:
             yield from self._hold_out_with_centers(inside, ridges)
             return
         rest = self.moments - self.basis.moments(self.rows.take(inside))
-        paths = self._paths(rest, self._uses_eigen(len(ridges)))
+        paths = self._paths(rest, self._path_type(len(ridges)))
         for ridge in ridges:
             coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
             yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
@@ -155,8 +156,9 @@ class LeastSquares:
             yield solution._replace(held_out=scores)
 
     def on(self, device: Device | None) -> LeastSquares:
-        """The same problem on a device, if all classes share the centres and there is no similarity or clipping."""
-        if device is None or self.basis.owner is not None or self.similarity is not None or self.clip_parameters:
+        """The same problem on a device, if classes share the centres, without similarity, clipping or own solver."""
+        is_plain = self.basis.owner is None and self.similarity is None and not self.clip_parameters
+        if device is None or not is_plain or not isinstance(self.solver, str):
             return self
         return replace(self, basis=DeviceBasis.of(self.basis, device))
 
@@ -222,13 +224,15 @@ class LeastSquares:
         # a kernel that may be indefinite needs its matrix to be formed, because it is checked there
         return self.basis.n_centers > number and self.basis.kernel.is_definite
 
-    def _uses_eigen(self, n_ridges: int) -> bool:
-        if self._device is not None:
-            return False
-        if self.solver != "auto" or n_ridges <= 3:
-            return self.solver == "eigen"
+    def _path_type(self, n_ridges: int) -> type[Path]:
+        """The solver by name, or the user's own; "auto" decomposes once if there are many ridges."""
+        if not isinstance(self.solver, str):
+            return self.solver
         # with a subset of centres, the RKHS penalty needs smaller ridges than the whitened form resolves
-        return not self.rkhs or self.similarity is not None or self.basis.row_center is not None
+        is_resolved = not self.rkhs or self.similarity is not None or self.basis.row_center is not None
+        pays = self.solver == "auto" and n_ridges > 3 and is_resolved
+        name = "eigen" if pays else self.solver
+        return PATHS.get(name, CholeskyPath) if self._device is None else CholeskyPath
 
     @cached_property
     def _gram(self) -> Any:
@@ -236,20 +240,14 @@ class LeastSquares:
             return self.basis.gram_on_device() if self.rkhs else None
         return self.basis.gram() if self.rkhs else None
 
-    def _paths(self, moments: Moments, eigen: bool) -> list:
+    def _paths(self, moments: Moments, kind: type[Path]) -> list:
         if self._device is not None:
             of_all = moments is self.moments
             return [self._device_path if of_all else DevicePath(self._device, moments.H, self._gram)]
-        paths: list[EigenPath | CholeskyPath] = []
-        for centers, _ in self.systems:
-            penalty = self._gram
-            if penalty is not None and centers is not None:
-                penalty = penalty[np.ix_(centers, centers)]
-            if eigen:
-                paths.append(EigenPath.of(moments.symmetric(centers), penalty))
-            else:
-                paths.append(CholeskyPath(moments.H if centers is None else moments.symmetric(centers), penalty))
-        return paths
+        return [kind.of(moments, centers, self._penalty_of(centers)) for centers, _ in self.systems]
+
+    def _penalty_of(self, centers: np.ndarray | None) -> np.ndarray | None:
+        return self._gram if self._gram is None or centers is None else self._gram[np.ix_(centers, centers)]
 
     @cached_property
     def _device_path(self) -> DevicePath:
@@ -274,10 +272,10 @@ class LeastSquares:
 
     def _primal_path(self, ridges, loo: bool, loo_rows):
         judged = None if not loo else self.rows if loo_rows is None else self.rows.take(loo_rows)
-        eigen = self._uses_eigen(len(ridges))
-        paths = self._paths(self.moments, eigen)
+        kind = self._path_type(len(ridges))
+        paths = self._paths(self.moments, kind)
         # One decomposition serves all ridges in one pass; factors, one per ridge, are held one at a time.
-        for chunk in [ridges] if eigen else [[ridge] for ridge in ridges]:
+        for chunk in [ridges] if kind.serves_all_ridges else [[ridge] for ridge in ridges]:
             factors = [self._factors(paths, self.moments.n * ridge) for ridge in chunk]
             coefs = [self._solve(self.moments, f) for f in factors]
             held_out: list[Any] = [None] * len(chunk)

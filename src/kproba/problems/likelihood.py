@@ -8,7 +8,7 @@ the loss works on (see :mod:`.losses`); if classes have their own centres, X is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -23,16 +23,14 @@ from ..data.rows import Rows
 from ..exceptions import ConvergenceWarning
 from ..links import positive_prior
 from ..solvers.cholesky import CholeskyFactor, factor
-from ..solvers.lbfgs import lbfgs
-from ..solvers.newton import Optimum, newton, search_ray
-from ..solvers.sgd import sgd
+from ..solvers.newton import Optimum, search_ray
+from ..solvers.registry import LIKELIHOOD
 from ..threads import row_slices
 from .base import Solution
 from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
 from .own_centers import drop_held_out_centers
 
-SOLVERS = {"newton": newton, "lbfgs": lbfgs, "sgd": sgd}
 #: Features up to this size are kept; larger ones are recomputed in every pass.
 KEEP_BYTES = 1 << 30
 #: Size of a block of features used twice while in the cache, and of a block in one triangular solve.
@@ -167,6 +165,7 @@ class Objective:
     gram: np.ndarray
     rho: float
     own: list[np.ndarray] | None = None
+    seed: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -277,7 +276,7 @@ class Likelihood:
 
     rows: Rows
     basis: Basis
-    solver: str = "newton"
+    solver: str | Callable[..., Optimum] = "newton"
     tol: float = 1e-4
     max_iter: int = 100
     seed: int = 0
@@ -372,13 +371,13 @@ class Likelihood:
         owner, k, own = self.basis.owner, self.loss.n_columns, None
         if owner is not None:
             own = [np.append(np.flatnonzero(owner == y), len(owner)) for y in range(k)]
-        return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own)
+        return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own, self.seed)
 
     def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
         """Minimise the objective, from the least-squares solution if no start is given."""
         start = self._least_squares(objective) if start is None else objective.at(start.X)
-        options = {"seed": self.seed} if self.solver == "sgd" else {}
-        return SOLVERS[self.solver](objective, start, self.tol, self.max_iter, **options)
+        minimise = LIKELIHOOD[self.solver] if isinstance(self.solver, str) else self.solver
+        return minimise(objective, start, self.tol, self.max_iter)
 
     def _least_squares(self, objective: Objective) -> Point:
         """The initial point of the solvers: a line search along LSPC's direction.

@@ -124,8 +124,6 @@ def _quietly(fit):
 def _in_order(proba: np.ndarray, own, classes) -> np.ndarray:
     """Columns in the order of the model's classes, with zeros for classes that the baseline has not seen."""
     found = np.zeros((len(proba), len(classes)))
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    for column, label in enumerate(own.tolist()):
-        if label in place:
-            found[:, place[label]] = proba[:, column]
+    for label, column in zip(own.tolist(), proba.T):
+        found[:, classes == label] = column[:, None]
     return found

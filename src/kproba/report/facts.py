@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import to_numpy
 from ..data.dask import is_dask
+from ..data.labels import encode
 from ..data.tables import LabelledTable
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
 from .baselines import ModelProba, baselines
@@ -49,9 +50,6 @@ APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
 #: How rows are evaluated: predictions for new rows; leave-one-out; leave-one-out for training rows and predictions for
 #: others; or, as a last resort, predictions for training rows.
 HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING = "held-out", "leave-one-out", "leave-one-out and held-out", "training"
-
-#: The measures of a score and their names, in the order of :func:`~kproba.report.measures.summarize`.
-MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
 
 
 @dataclass(frozen=True)
@@ -136,18 +134,7 @@ class Facts:
     notes: tuple[str, ...]
 
 
-def collect(
-    model,
-    X=None,
-    y=None,
-    *,
-    on: str = HELD_OUT,
-    X_train=None,
-    y_train=None,
-    names=None,
-    title: str | None = None,
-    random_state: int = 0,
-) -> Facts:
+def collect(model, X=None, y=None, *, on: str = HELD_OUT, X_train=None, y_train=None, **options) -> Facts:
     """Collect the facts of a report; parameters as in :func:`kproba.write_report`.
 
     >>> from sklearn.datasets import load_iris
@@ -159,8 +146,7 @@ def collect(
     """
     check_is_fitted(model)
     rows = _judged(model, X, y, on, X_train, y_train)
-    options = {"X_train": X_train, "y_train": y_train, "names": names, "title": title, "random_state": random_state}
-    return describe(model, rows, on, **options)
+    return describe(model, rows, on, X_train=X_train, y_train=y_train, **options)
 
 
 def describe(
@@ -233,7 +219,7 @@ def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
     elif on in (HELD_OUT, TRAINING):
         proba, how = _predicted(model, X, y), "predict_proba"
     else:
-        raise ValueError(f"on={on!r} is not known; use {HELD_OUT!r}, {LEAVE_ONE_OUT!r} or {TRAINING!r}.")
+        raise ValueError(f"on must be one of {HELD_OUT!r}, {LEAVE_ONE_OUT!r}, {TRAINING!r}, got {on!r}.")
     return judged(model, X, y, proba, how)
 
 
@@ -249,7 +235,8 @@ def judged(model, X, y, proba, how: str = "predict_proba") -> Judged:
         raise ValueError("X has no rows; a report needs at least one.")
     if not np.isfinite(proba).all() or proba.min() < 0 or proba.max() > 1 + 1e-6:
         raise ValueError(f"{how} has values that are not probabilities; a report needs numbers from 0 to 1.")
-    return Judged(None if is_dask(X) else to_numpy(X), _codes(labels, model.classes_), np.minimum(proba, 1.0))
+    codes = encode(labels, model.classes_, "y has labels that are not classes of the model: {!r}; drop these rows.")
+    return Judged(None if is_dask(X) else to_numpy(X), codes, np.minimum(proba, 1.0))
 
 
 def _leave_one_out(model, y):
@@ -281,15 +268,6 @@ def _check_exclusive(model, y) -> None:
         raise ValueError(
             "y is multi-label, but a report needs one label per row; for tags use kproba.metrics.tag_report."
         )
-
-
-def _codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    number = {label: k for k, label in enumerate(classes.tolist())}
-    codes = np.array([number.get(label, -1) for label in labels.tolist()])
-    if (codes < 0).any():
-        unknown = list(dict.fromkeys(map(repr, labels[codes < 0].tolist())))
-        raise ValueError(f"y has labels that are not classes of the model: {', '.join(unknown[:5])}; drop these rows.")
-    return codes
 
 
 def scores_of(models: list[ModelProba], codes: np.ndarray, seed: int) -> tuple[Score, ...]:

@@ -221,13 +221,8 @@ def _chosen(frame: Frame, panel: SearchPanel) -> str:
 
 def _search_line(identity: str, panel: SearchPanel, low: float, high: float) -> str:
     """Losses by width, or by ridge for kernels without a width."""
-    by_width = len(np.unique(panel.width[~np.isnan(panel.width)])) > 1
-    x = panel.width if by_width else panel.ridge
-    order = np.argsort(x, kind="stable")
-    x, loss = x[order], panel.loss[order]
-    name = "width" if by_width else "ridge"
-    positive = x > 0
-    x, loss = x[positive], loss[positive]
+    name, x, loss, chosen = panel.line
+    x, loss = x[x > 0], loss[x > 0]
     if not len(x):
         return ""
     frame = Frame(
@@ -238,9 +233,8 @@ def _search_line(identity: str, panel: SearchPanel, low: float, high: float) -> 
     )
     dots = [f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3"/>' for a, b in zip(frame.px(x), frame.py(loss))]
     parts = [frame.line(x, loss, "line"), *dots]
-    if panel.chosen is not None:
-        at = panel.chosen[0 if by_width else 1]
-        parts.insert(0, frame.line([at, at], [0.0, high * 1.05], "guide"))
+    if chosen is not None:
+        parts.insert(0, frame.line([chosen, chosen], [0.0, high * 1.05], "guide"))
     return frame.svg(identity, f"Losses with the {panel.title} kernel", _description(panel), *parts)
 
 

@@ -18,6 +18,8 @@ RESAMPLES, MOST_UNITS = 1000, 10_000
 ERROR_BINS, FIGURE_BINS, HISTOGRAM_BINS = 15, 10, 20
 #: Number of resampling counts in memory at once.
 BLOCK = 4_000_000
+#: The measures of probabilities and their names, in the order of :func:`summarize`.
+MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
 _EPS = np.finfo(np.float64).eps
 
 
@@ -63,6 +65,16 @@ def _error_bins(confidence: np.ndarray) -> np.ndarray:
 def summarize(means: np.ndarray) -> np.ndarray:
     """Error, log-loss, Brier score and calibration error from means of :func:`unit_losses`, on the last axis."""
     return np.concatenate([means[..., :3], np.abs(means[..., 3:]).sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def measured(codes: np.ndarray, proba: np.ndarray) -> dict[str, float]:
+    """The measures of all rows.
+
+    >>> measured(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    {'error': 0.0, 'log_loss': 0.0, 'brier': 0.0, 'calibration': 0.0}
+    """
+    sums = unit_losses(codes, proba, np.zeros(len(codes), dtype=int))[0]
+    return dict(zip(MEASURES, (summarize(sums / len(codes)) + 0.0).tolist()))
 
 
 def calibration_by_chance(confidence: np.ndarray) -> float:

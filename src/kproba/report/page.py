@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from . import figures
-from .facts import HELD_OUT, LEAVE_ONE_OUT, MEASURES, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
+from .facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
 from .markup import as_json, count, escaped, label, number, share
-from .measures import Interval
+from .measures import MEASURES, Interval
 
 HERE = Path(__file__).parent
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+
+
+class SearchLine(NamedTuple):
+    """Losses as a function of width or ridge, and the chosen value."""
+
+    name: str
+    x: np.ndarray
+    loss: np.ndarray
+    chosen: float | None
 
 
 @dataclass(frozen=True)
@@ -19,13 +29,24 @@ class SearchPanel:
     width: np.ndarray
     ridge: np.ndarray
     loss: np.ndarray
-    rows: np.ndarray
     chosen: tuple[float, float] | None
 
     @property
     def is_map(self) -> bool:
         """Whether both width and ridge vary; otherwise the losses are plotted as a line."""
-        return len(np.unique(self.width[~np.isnan(self.width)])) > 1 and len(np.unique(self.ridge)) > 1
+        return self._varies_in_width and len(np.unique(self.ridge)) > 1
+
+    @property
+    def _varies_in_width(self) -> bool:
+        return len(np.unique(self.width[~np.isnan(self.width)])) > 1
+
+    @property
+    def line(self) -> SearchLine:
+        """Losses by width or, for kernels without one, by ridge."""
+        name, place = ("width", 0) if self._varies_in_width else ("ridge", 1)
+        x = (self.width, self.ridge)[place]
+        order = np.argsort(x, kind="stable")
+        return SearchLine(name, x[order], self.loss[order], None if self.chosen is None else self.chosen[place])
 
 
 def search_panels(model) -> tuple[SearchPanel, ...]:
@@ -71,7 +92,7 @@ def _choice(model) -> tuple[float, float]:
 
 
 def _panel(title: str, found, inside: np.ndarray, chosen) -> SearchPanel:
-    columns = [found[name][inside].tolist() for name in ("width", "ridge", "loss", "rows")]
-    last = {(f"{width:.6g}", f"{ridge:.6g}"): (width, ridge, loss, rows) for width, ridge, loss, rows in zip(*columns)}
-    width, ridge, loss, rows = (np.array(column) for column in zip(*last.values()))
-    return SearchPanel(title, width, ridge, loss, rows, chosen)
+    columns = [found[name][inside].tolist() for name in ("width", "ridge", "loss")]
+    last = {(f"{width:.6g}", f"{ridge:.6g}"): (width, ridge, loss) for width, ridge, loss in zip(*columns)}
+    width, ridge, loss = (np.array(column) for column in zip(*last.values()))
+    return SearchPanel(title, width, ridge, loss, chosen)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..data.rows import Rows
-from ..links import CALIBRATED, complete_by_prior, complete_tags, fit_link, log_softplus, positive_prior
+from ..links import as_link, complete_by_prior, complete_tags, log_softplus, positive_prior
 
 #: With more tag scores than this, losses are computed in float32: the mean is accurate enough, in half the time.
 LOW_PRECISION = 100_000
@@ -101,10 +101,11 @@ class SquaredLoss:
         return float(rows.weight @ distance.sum(axis=1) / rows.total_weight)
 
 
-def loss_for_link(link: str, rows: Rows) -> Callable[[np.ndarray, Rows], float]:
+def loss_for_link(name, rows: Rows) -> Callable[[np.ndarray, Rows], float]:
     """The loss for held-out scores: log-loss for calibrated links, otherwise the squared error of the probabilities."""
-    if link in CALIBRATED:
+    link = as_link(name)
+    if link.is_calibrated:
         return CalibratedLogLoss()
-    if link == "none":
+    if not link.gives_probabilities:
         return SquaredLoss(lambda scores: scores[:, : rows.n_classes])
-    return SquaredLoss(fit_link(link, None, rows).probabilities)
+    return SquaredLoss(link.fit(None, rows).probabilities)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from .cholesky import jittered_factor
 from .surface_loss import SurfaceLoss
 
 #: Interior-point methods converge in 10 to 30 steps on any problem.
@@ -29,7 +30,10 @@ STEP_FRACTION = 0.995
 
 
 def maximise(loss: SurfaceLoss) -> tuple[np.ndarray, bool, int]:
-    """The best coefficients A (m, q), whether the box is inactive, and the number of steps."""
+    """The global maximum: A = H⁻¹h if the box allows, otherwise by a primal-dual interior-point method.
+
+    Returns the coefficients A (m, q), whether the box is inactive, and the number of steps.
+    """
     inside = unconstrained(loss)
     if inside is not None:
         return inside, True, 1
@@ -169,14 +173,7 @@ def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 def _lower(system: np.ndarray) -> np.ndarray:
     """The Cholesky factor of a barely positive definite matrix, with jitter added if rounding requires it."""
-    jitter = 1e-15 * float(np.diagonal(system).max())
-    while np.isfinite(jitter):
-        lower, info = linalg.lapack.dpotrf(system, lower=1)
-        if info == 0:
-            return lower
-        system = system + jitter * np.eye(len(system))
-        jitter *= 10.0
-    raise linalg.LinAlgError("The sums over rows contain NaN or infinity.")
+    return jittered_factor(system, 1e-15 * float(np.diagonal(system).max()))
 
 
 def _max_steps(gap: np.ndarray, step: np.ndarray) -> float:

@@ -25,7 +25,7 @@ from scipy import linalg, sparse
 from ..exceptions import ConvergenceWarning
 from ..progress import Progress
 from ..threads import one_blas_thread, row_slices
-from .cholesky import rounding_level
+from .cholesky import kernel_factor, rounding_level
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -57,7 +57,7 @@ class Nystrom:
         With K_mm = LLᵀ and A = Ω^½K_nm L⁻ᵀ the approximation is AAᵀ, and the eigenvectors V of AᵀA give U = AVλ^-½.
         """
         root = np.ones(len(cross)) if weight is None else np.sqrt(weight)
-        lower = jittered_factor(cross[sample])
+        lower = kernel_factor(cross[sample])
         cross *= root[:, None]
         _in_place(cross, lambda rows: linalg.solve_triangular(lower, rows.T, lower=True, check_finite=False).T)
         values, rotation = linalg.eigh(cross.T @ cross, driver="evd", overwrite_a=True, check_finite=False)
@@ -75,16 +75,6 @@ class Nystrom:
     def precondition_diagonal(self, ridge: float) -> np.ndarray:
         """The diagonal (n,) of the matrix that :meth:`precondition` applies."""
         return 1.0 - np.square(self.vectors) @ ((self.values - self.values[-1]) / (self.values + ridge))
-
-
-def jittered_factor(K: np.ndarray) -> np.ndarray:
-    """The lower Cholesky factor of K plus the smallest multiple of the identity for which it exists."""
-    jitter = rounding_level(np.diagonal(K))
-    while True:
-        lower, info = linalg.lapack.dpotrf(K + jitter * np.eye(len(K)), lower=1, overwrite_a=1)
-        if info == 0:
-            return lower
-        jitter *= 10.0
 
 
 def _in_place(matrix: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> None:

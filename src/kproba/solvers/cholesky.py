@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from ..exceptions import ConditionWarning
+from .path import Path
 
 _EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 
@@ -36,18 +37,19 @@ class CholeskyFactor:
 
 
 @dataclass(frozen=True)
-class CholeskyPath:
-    """H and P of a system without its ridge; every ridge costs one factorisation."""
+class CholeskyPath(Path):
+    """One Cholesky factorisation per ridge (2010 Eq. 2)."""
 
     H: np.ndarray
     penalty: np.ndarray | None
 
+    @classmethod
+    def of(cls, moments, centers, penalty):
+        """Only the lower triangle of H is read, so it need not be made symmetric."""
+        return cls(moments.H if centers is None else moments.symmetric(centers), penalty)
+
     def at(self, ridge: float) -> CholeskyFactor:
         return factor(self.H, self.penalty, ridge)
-
-    def project(self, phi: np.ndarray) -> np.ndarray:
-        """Features in the form that the factors' ``leverage`` expects: unchanged."""
-        return phi
 
 
 def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyFactor:
@@ -74,11 +76,41 @@ def with_jitter(decompose: Callable[[float], Any], diagonal: np.ndarray, size: f
     # Directions that the kernel matrix of the centres does not resolve carry neither signal nor penalty. A diagonal at
     # rounding level keeps them at zero without changing any probability, so there is no warning.
     silent = 0.0 if size is None else level
-    while (lower := decompose(jitter + silent)) is None:
-        jitter = max(10.0 * jitter, level)
+    lower, jitter = smallest_jitter(lambda jitter: decompose(jitter + silent), level, jitter)
     if jitter:
         warn_singular(len(diagonal), jitter)
     return lower
+
+
+def smallest_jitter(decompose: Callable[[float], Any], level: float, jitter: float = 0.0) -> tuple[Any, float]:
+    """The factor ``decompose(jitter)`` for the first jitter for which it is not None, and that jitter.
+
+    After ``jitter`` itself it tries ``level``, and then ten times as much each time.
+    """
+    while np.isfinite(jitter):
+        lower = decompose(jitter)
+        if lower is not None:
+            return lower, jitter
+        jitter = float(np.max([10.0 * jitter, level, _TINY]))  # NaN if one of them is
+    raise linalg.LinAlgError("The sums over rows contain NaN or infinity.")
+
+
+def jittered_factor(system: np.ndarray, level: float, jitter: float = 0.0) -> np.ndarray:
+    """The lower factor of a system with the smallest jitter for which it exists, without a warning."""
+
+    def decompose(jitter: float) -> np.ndarray | None:
+        shifted = system + jitter * np.eye(len(system)) if jitter else system
+        lower, info = linalg.lapack.dpotrf(shifted, lower=1, overwrite_a=int(jitter > 0))
+        return None if info else lower
+
+    start = jitter if np.isfinite(level) else level  # LAPACK does not notice every NaN
+    return smallest_jitter(decompose, level, start)[0]
+
+
+def kernel_factor(K: np.ndarray) -> np.ndarray:
+    """The lower factor of a kernel matrix with jitter at rounding level, below which its eigenvalues are noise."""
+    level = rounding_level(np.diagonal(K))
+    return jittered_factor(K, level, level)
 
 
 def rounding_level(diagonal: np.ndarray) -> float:

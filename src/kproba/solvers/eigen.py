@@ -7,11 +7,13 @@ leverage of a row is Σ_k (φᵀQ)²_k / (γ_k + ρ).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
 from .cholesky import rounding_level, warn_singular
+from .path import Path
 
 #: Added to the kernel matrix of the centres before whitening H. Rounding errors of H are divided by it, so it must stay
 #: well above them (see docs/decisions).
@@ -38,15 +40,22 @@ class EigenFactor:
 
 
 @dataclass(frozen=True)
-class EigenPath:
-    """Eigenvalues γ (b,) and vectors Q (b, b) of H relative to P."""
+class EigenPath(Path):
+    """One eigendecomposition for all ridges (2010 Sec. 4).
+
+    These are the eigenvalues γ (b,) and vectors Q (b, b) of H relative to P.
+    """
 
     values: np.ndarray
     vectors: np.ndarray
+    serves_all_ridges: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, H: np.ndarray, penalty: np.ndarray | None) -> EigenPath:
-        """Decompose H; ``penalty=None`` is the identity."""
+    def of(cls, moments, centers, penalty):
+        return cls.decomposed(moments.symmetric(centers), penalty)
+
+    @classmethod
+    def decomposed(cls, H: np.ndarray, penalty: np.ndarray | None) -> EigenPath:
         if penalty is None:
             values, vectors = linalg.eigh(H, driver="evd", check_finite=False)
             return cls(np.maximum(values, 0.0), vectors)

@@ -25,7 +25,10 @@ FARTHEST_IN_FLOAT32 = 1e16
 
 @dataclass(frozen=True)
 class IterativeDual:
-    """Points (b, d), ``kernel(X, Z)``, weight Ω (b,) and weighted target sums Ωt̄ (b, k) of the distinct rows."""
+    """Preconditioned conjugate gradients for ``centers="all"``, which never form the kernel matrix.
+
+    Points (b, d), ``kernel(X, Z)``, weight Ω (b,) and weighted target sums Ωt̄ (b, k) are those of the distinct rows.
+    """
 
     points: np.ndarray
     kernel: Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -13,7 +13,7 @@ from .newton import Optimum, is_optimal
 
 
 def lbfgs(objective, start, tol: float, max_iter: int) -> Optimum:
-    """Minimise from the point ``start`` until the remaining gain is below ``tol`` times the objective.
+    """L-BFGS with strong Wolfe conditions (2010 Sec. 3), in the coordinates of a least-squares factor.
 
     Steps may gain little just because they are short. If the gradient shows that more can be gained, the descent
     continues with an updated factor.

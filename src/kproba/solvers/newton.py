@@ -35,7 +35,10 @@ class Optimum(NamedTuple):
 
 
 def newton(objective, start, tol: float, max_iter: int) -> Optimum:
-    """Minimise from the point ``start`` until the remaining gain is below ``tol`` times the objective."""
+    """Newton's method (2001 Eq. 5), with steps by conjugate gradients in the coordinates of a least-squares factor.
+
+    It stops once the remaining gain is below ``tol`` times the objective.
+    """
     point, factor = start, None
     for step in range(1, max_iter + 1):
         gradient = objective.gradient(point)

@@ -22,13 +22,13 @@ STALE_AFTER = 10
 NEAR = 10.0
 
 
-def sgd(objective, start, tol: float, max_iter: int, seed: int = 0) -> Optimum:
-    """Run at most ``max_iter`` passes over the rows.
+def sgd(objective, start, tol: float, max_iter: int) -> Optimum:
+    """Variance-reduced stochastic gradients (textbook Fig. 28.1), at most ``max_iter`` passes over the rows.
 
     Convergence is judged by the gradient and the Hessian of all rows, not by the gain of a pass, which noise may keep
     small.
     """
-    random, n = np.random.default_rng(seed), objective.n_rows
+    random, n = np.random.default_rng(objective.seed), objective.n_rows
     point, gradient, factor = start, objective.gradient(start), objective.preconditioner(start)
     rate = STEP_ROWS / max(n, STEP_ROWS)  # stable even if the rows of a step are all alike
     for epoch in range(max_iter + 1):

@@ -18,6 +18,7 @@ from scipy import linalg
 
 from ...data.rows import Rows
 from ...kernels import Kernel, Precomputed
+from ...solvers.cholesky import jittered_factor
 from ...threads import TILE_BYTES, map_independent, row_slices
 from ..losses import Multinomial, Tags
 
@@ -37,7 +38,7 @@ MAX_STEPS, MAX_HALVINGS = 200, 40
 STEP_LIMIT = 1e100
 #: Sums over rows are split into this many parts, which may run on as many threads.
 N_PARTIAL_SUMS = 8
-_EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
+_EPS = np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -306,17 +307,7 @@ def lower_factor(H: np.ndarray) -> np.ndarray:
 
     If row weights differ by orders of magnitude, the curvature along the constants may consist of rounding errors.
     """
-    if not len(H):
-        return H
-    level = _EPS * float(np.diagonal(H).max())
-    while True:
-        lower, info = linalg.lapack.dpotrf(H, lower=1, clean=1)
-        if info == 0:
-            return lower
-        level = 10.0 * max(level, _TINY)
-        if not np.isfinite(level):
-            raise np.linalg.LinAlgError("The Hessian of the import points contains NaN or infinity.")
-        H = H + level * np.eye(len(H))
+    return jittered_factor(H, 10.0 * _EPS * float(np.diagonal(H).max())) if len(H) else H
 
 
 def bordered(lower: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:

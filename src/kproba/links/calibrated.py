@@ -1,0 +1,118 @@
+"""The calibrated softmax, fitted on held-out scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from .base import Link, complete_by_prior, log_softplus, onnx_rise, positive_prior, rise, softmax
+
+#: The link has few parameters, so it is fitted on at most this many rows, and about this many rows times classes.
+LINK_ROWS, LINK_CELLS = 20_000, 100_000
+
+
+@dataclass(frozen=True)
+class CalibratedSoftmax(Link):
+    """p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), fitted on leave-one-out scores.
+
+    g = ΣS is near one within the data and zero far away; q = S + (1 − g)π completes the scores with the class prior π,
+    so that they sum to one. ψ(q) = log softplus(κq) is linear in q for small κ, where p ∝ exp(βq), and log q₊ for large
+    κ, where p ∝ q₊^a, a smooth version of the papers' clipping. There is one slope a and one offset o per class. Scores
+    of zero give exactly the prior. Just outside the data, scores may exceed the range the link was fitted on, so q is
+    clipped to that range, ``span``, and g to [0, 1].
+    """
+
+    prior: np.ndarray
+    slope: np.ndarray
+    sharpness: float
+    offset: np.ndarray
+    span: tuple[float, float] = (-np.inf, np.inf)
+    is_calibrated: ClassVar[bool] = True
+
+    @classmethod
+    def fit(cls, held_out, rows):
+        most = min(LINK_ROWS, max(1000, LINK_CELLS // rows.n_classes))
+        some = np.argsort(rows.keys, kind="stable")[:most] if len(rows) > most else slice(None)
+        return SoftmaxFit(held_out[some], rows.targets(some), rows.weight[some], positive_prior(rows)).run()
+
+    def decision(self, scores):
+        g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
+        q = np.clip(complete_by_prior(scores, self.prior), *self.span)
+        rise = log_softplus(self.sharpness * q) - log_softplus(self.sharpness * self.prior)
+        return np.log(self.prior) + self.slope * rise + g * self.offset
+
+    def probabilities(self, scores):
+        return softmax(self.decision(scores))
+
+    def log_probabilities(self, scores):
+        return log_softmax(self.decision(scores), axis=1)
+
+    def onnx_probabilities(self, scores):
+        g = scores.sum()
+        q = (scores + (1.0 - g) * self.prior).maximum(self.span[0]).minimum(self.span[1])
+        risen = onnx_rise(self.sharpness, q, self.prior)
+        return (risen * self.slope + np.log(self.prior) + g.maximum(0.0).minimum(1.0) * self.offset).softmax()
+
+
+class SoftmaxFit:
+    """The penalised log-loss of the calibrated softmax, minimised over x = (log a, log κ, δ, o).
+
+    The slope of a class is a·e^δ. Two things keep the fit finite on separable scores: targets are shrunk towards the
+    prior by the weight of one row, and slopes, offsets and κ have penalties worth about one row.
+    """
+
+    slope_penalty = 1.0
+    offset_penalty = 0.2
+    sharpness_penalty = 0.1
+    start = (0.5, 2.0)
+    bounds = ((-5.0, 6.0), (-1.0, 6.0), (-4.0, 4.0), (-8.0, 8.0))
+
+    def __init__(self, scores, targets, weight, prior):
+        scores = np.clip(scores, -1e3, 1e3)
+        self.prior, self.total = prior, weight.sum()
+        self.g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
+        self.q = complete_by_prior(scores, prior)
+        shrinkage = 1.0 / (self.total + 1.0)
+        self.targets = (1.0 - shrinkage) * targets + shrinkage * prior
+        self.share = (weight / self.total)[:, None]
+
+    def run(self) -> CalibratedSoftmax:
+        c = len(self.prior)
+        start = np.concatenate([self.start, np.zeros(2 * c)])
+        bounds = [*self.bounds[:2], *[self.bounds[2]] * c, *[self.bounds[3]] * c]
+        options = {"maxiter": 200 if c <= 100 else 50}
+        found = minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        log_a, log_k, delta, offset = self._split(found.x)
+        span = float(min(self.q.min(), self.prior.min())), float(max(self.q.max(), self.prior.max()))
+        return CalibratedSoftmax(self.prior, np.exp(log_a + delta), float(np.exp(log_k)), offset, span)
+
+    def _split(self, x):
+        c = len(self.prior)
+        return x[0], x[1], x[2 : 2 + c], x[2 + c :]
+
+    def loss(self, x) -> tuple[float, np.ndarray]:
+        """Penalised mean log-loss and its gradient."""
+        log_a, log_k, delta, offset = self._split(x)
+        slope, kappa = np.exp(log_a + delta), np.exp(log_k)
+        risen, by_kappa = rise(kappa, self.q, self.prior)
+        logits = np.log(self.prior) + slope * risen + self.g * offset
+        logits -= logits.max(axis=1, keepdims=True)
+        p = np.exp(logits)
+        norm = p.sum(axis=1, keepdims=True)
+        p /= norm
+        value = np.sum(self.share * (np.log(norm) - np.sum(self.targets * logits, axis=1, keepdims=True)))
+
+        residual = self.share * (p - self.targets)
+        by_slope = slope * np.einsum("ij,ij->j", residual, risen)
+        by_sharpness = slope @ np.einsum("ij,ij->j", residual, by_kappa)
+        by_offset = residual.T @ self.g[:, 0]
+
+        penalty = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
+        shift = log_k - self.start[1]
+        value += penalty @ [shift**2, delta @ delta, offset @ offset]
+        parts = [[by_slope.sum(), by_sharpness + 2 * penalty[0] * shift], by_slope + 2 * penalty[1] * delta]
+        return float(value), np.concatenate([*parts, by_offset + 2 * penalty[2] * offset])
