@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 from kproba import LSPC
 from kproba.data.rows import Rows
 from kproba.kernels import Additive, Learnt, Pairs

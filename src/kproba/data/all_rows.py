@@ -18,6 +18,9 @@ from .sweep import Statistic, sweep_source
 class SumsOverRows(Protocol):
     """Rows that need not be in memory, over which sums can be computed."""
 
+    @property
+    def total_weight(self) -> float: ...
+
     def encoding(self, scaling) -> Encoding: ...
 
     def sum(self, statistic: Any) -> Any: ...

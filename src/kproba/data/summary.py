@@ -96,6 +96,10 @@ class Summary:
             raise ValueError(f"y has only one class ({labels.tolist()[0]!r}); a classifier needs at least 2 classes.")
         return labels
 
+    def class_weights(self, classes: np.ndarray) -> np.ndarray:
+        """The total weight of the rows of each class."""
+        return np.array([self.label_weight.get(label, 0.0) for label in classes.tolist()])
+
     def rows(self, classes: np.ndarray, class_weight) -> tuple[Rows, np.ndarray]:
         """The sample as rows with the class frequencies of all rows, and the weight factor of each class."""
         assert self.sample is not None

@@ -61,8 +61,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     #: whether the fit iterates until it meets a tolerance, which magnifies rounding errors: the rows are then sorted
     #: so that the result does not depend on their order in X
     _iterates = False
-    #: whether kernel="auto" may be learnt, and whether the ridge is the noise learnt with it
-    _learns = True
+    #: whether the ridge is the noise that is learnt with the kernel
     _ridge_is_noise = False
     #: whether the model was fitted on objects that are not vectors
     _on_items = False
@@ -231,6 +230,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _learns(self) -> bool:
+        """Whether the other parameters allow kernel="auto" to be learnt."""
+        return getattr(self, "selection", "loo") == "loo"
 
     def _seed(self) -> int:
         try:

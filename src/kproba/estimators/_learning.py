@@ -41,6 +41,7 @@ def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     """Probabilities (n, c) of every row by a model fitted without its fold, under the kernel learnt without it."""
+
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
         kernel, noise = learnt.of_folds[number]
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))

@@ -47,6 +47,10 @@ class Partial:
         if self.statistic is not None:
             self.moments = sweep_source(source, self.statistic, total=self.moments)
 
+    @property
+    def total_weight(self) -> float:
+        return float(self.factors @ self.look.class_weights(self.classes))
+
     def encoding(self, scaling) -> Encoding:
         return Encoding(self.classes, self.factors, scaling)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..data.sampling import subsample
 from ..data.scaling import scaled_rows
-from ..kernels import Precomputed, as_kernels
+from ..kernels import Kernel, Precomputed, as_kernels
 from ..search.choose import Prepared
 from ..threads import n_workers
 from ._learning import learn_kernel, learns_kernel
@@ -13,6 +13,7 @@ from ._reading import Training
 
 def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     """Scale the rows and prepare the kernels; the search uses at most ``most_rows`` of the rows."""
+    kernels: list[Kernel]
     kernels = [Precomputed(training=data.inputs)] if model._is_precomputed else as_kernels(model.kernel)
     scaling = model._fit_scaling(data.rows, kernels)
     rows = scaled_rows(data.rows, scaling)

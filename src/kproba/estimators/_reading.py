@@ -112,10 +112,16 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
         return _read_few(model, summary, saved)
     model.classes_ = summary.classes(classes)
     rows, factors = summary.rows(model.classes_, model.class_weight)
-    weights = np.array([summary.label_weight.get(label, 0.0) for label in model.classes_.tolist()])
     options = {"saved": saved, "record": record, "title": type(model).__name__, "verbose": model.verbose}
     model._is_summed_up = True
-    everything = AllRows(source, summary.n_rows, float(factors @ weights), model.classes_, factors, **options)
+    everything = AllRows(
+        source,
+        summary.n_rows,
+        float(factors @ summary.class_weights(model.classes_)),
+        model.classes_,
+        factors,
+        **options,
+    )
     return Training(rows, seed, summary.n_rows, everything, saved=saved)
 
 

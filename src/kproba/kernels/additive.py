@@ -115,7 +115,8 @@ class Additive(Kernel):
     def pairs_on_device(self, device, X, Z):
         d = X.shape[1]
         share = np.full(d, 1.0 / d)
-        return self._of_sums(*additive_sums_on_device(device, X, Z, share * d / self.width, share), share)
+        total, squares = additive_sums_on_device(device, X, Z, share * d / self.width, share)
+        return self._of_sums(total, squares, share)
 
     def gram(self, Z, workers: int = 1):
         K = symmetrised(self(Z, Z, workers))
@@ -149,7 +150,6 @@ class Pairs(Additive):
         if Z.shape[1] < 2:
             raise ValueError("kernel='pairs' needs at least two columns in X; use kernel='laplacian' for one.")
         return super().against(Z)
-
 
     def onnx_scores(self, X, Z, coef):
         share = np.full(Z.shape[1], 1.0 / Z.shape[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -42,12 +41,12 @@ class Learnt(Kernel):
             if values.shape != (length,) or not length or not (np.isfinite(values) & (values >= least)).all():
                 raise ValueError(f"Learnt: {field} must be {length or 'some'} positive numbers, got {values}.")
 
-    @cached_property
+    @property
     def _rates(self) -> np.ndarray:
         """w_j/σ of the three widths (3, d)."""
         return np.asarray(self.weights) / np.asarray(self.widths)[:, None]
 
-    @cached_property
+    @property
     def shares(self) -> np.ndarray:
         """u (d,): the share of each column in the additive kernel."""
         squares = np.square(np.asarray(self.weights) / max(self.weights))

@@ -30,7 +30,7 @@ from ..estimators._partial import Partial
 from ..exceptions import ModelFileError
 from ..features.bags import BagOfFeatures
 from ..features.pictures import PictureDescriptors
-from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Precomputed, as_kernels
+from ..kernels import FromCallable, HiddenMarkovKernel, Kernel, Learnt, Precomputed, as_kernels
 from ..kernels.base import NARROWEST
 from ..kernels.hidden_markov import Models, Spec
 from ..kernels.projected import ProjectedKernel
@@ -95,6 +95,21 @@ def _a_kernel_with_a_valid_width(value: Any) -> bool:
 
 def _a_link_of_classes(value: Any) -> bool:
     return isinstance(value, Link) and not isinstance(value, PerTag | CalibratedTags)
+
+
+def _positive_numbers(value: Any) -> bool:
+    """A tuple of moderate floats above zero, such as the column weights of a learnt kernel."""
+    return isinstance(value, tuple) and len(value) > 0 and all(accepts("float > 0 < 1e75", each) for each in value)
+
+
+def _four_amplitudes(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 4 and all(accepts("float >= 0 < 1e75", each) for each in value)
+
+
+def _it_has_a_weight_for_every_column(basis: Basis) -> bool:
+    if not isinstance(basis.kernel, Learnt):
+        return True
+    return isinstance(basis.centers, np.ndarray) and basis.centers.shape[1:] == (len(basis.kernel.weights),)
 
 
 def _a_pair_in_order(value: Any) -> bool:
@@ -438,11 +453,21 @@ _DECLARATIONS = (
         relations=[("its spans are not in order", lambda link: (link.span[0] <= link.span[1]).all())],
     ),
     holds(
+        Learnt,
+        weights=_positive_numbers,
+        widths=_positive_numbers,
+        mixture=_four_amplitudes,
+        relations=[
+            ("it does not have three widths", lambda kernel: len(kernel.widths) == 3),
+            ("all its amplitudes are zero", lambda kernel: sum(kernel.mixture) > 0),
+        ],
+    ),
+    holds(
         Basis,
         kernel=_a_kernel_with_a_valid_width,
         workers=_WORKERS[0],
         row_center=(None, "int[n]"),
-        relations=[_its_centres_are_finite_numbers],
+        relations=[_its_centres_are_finite_numbers, _it_has_a_weight_for_every_column],
     ),
     # the state of partial_fit
     holds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -38,8 +38,8 @@ class LeaveOneOut(NamedTuple):
         if info:
             raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
         inverse = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T
-        i, l = np.triu_indices(len(Y), 1)
-        inverse[l, i] = inverse[i, l]
+        first, second = np.triu_indices(len(Y), 1)
+        inverse[second, first] = inverse[first, second]
         found = cls(Y, inverse, inverse @ Y, blocks)
         return found._replace(scores=Y - found._divided(found.alpha))
 
@@ -124,6 +124,11 @@ class TagLoss:
         return loss, by_scores, by_link
 
 
+def loss_of(rows: Rows, n: float) -> ClassLoss | TagLoss:
+    """The loss of the rows; targets are drawn towards the prior by the weight of one row among n."""
+    return (TagLoss if rows.is_multilabel else ClassLoss)(positive_prior(rows), n)
+
+
 def slope_of_log_softplus(z: np.ndarray) -> np.ndarray:
     """d/dz log log(1 + eᶻ), which is 1 to working precision below −30."""
     bounded = np.maximum(z, -30.0)
@@ -137,7 +142,7 @@ class Objective:
 
     def __init__(self, rows: Rows, start: np.ndarray, layout: Layout, m: int):
         self.rows, self.layout, self.start = rows, layout, layout.split(start)
-        self.loss: Any = (TagLoss if rows.is_multilabel else ClassLoss)(positive_prior(rows), rows.total_weight)
+        self.loss = loss_of(rows, rows.total_weight)
         self.pairs = SamplePairs(m, layout.n_columns, layout.has_sums)
         self._G = np.empty((m, m))
         self._blocks: list[np.ndarray] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -13,8 +14,8 @@ from ...data.hashing import ranking
 from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
-from ...threads import map_independent
-from .objective import ClassLoss, TagLoss
+from ...threads import map_independent, one_blas_thread
+from .objective import loss_of
 from .parameters import Layout
 from .steps import WARM_UP, Steps, refine
 
@@ -56,21 +57,28 @@ def learn(
     rows, groups = rows.take(order), None if groups is None else groups[order]
     fold = stratified_folds(rows, n_folds(rows.n_distinct), seed)
     runs = [Run(rows, np.flatnonzero(fold == f), seed + f, groups) for f in range(fold.max() + 1)]
+    with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
+        curve, seen = _advance_while_it_helps(runs, workers, tell)
+    best = int(np.argmin([loss for _, loss in curve.values()]))
+    return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed, groups)
+
+
+def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
+    """The leave-one-out and held-out losses for each number of steps, and the parameters of all runs."""
     curve: dict[int, tuple[float, float]] = {}
     seen: list[list[np.ndarray]] = []
     for mark in MARKS:
-        seen.append(map_independent(lambda run: run.steps.advance(mark).mean, runs, workers))
-        held_out = map_independent(lambda pair: pair[0].held_out_loss(pair[1]), list(zip(runs, seen[-1])), workers)
-        curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean(held_out))
+        found = map_independent(partial(Run.advance, n_steps=mark), runs, workers)
+        seen.append([x for x, _ in found])
+        curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean([loss for _, loss in found]))
         tell(f"learn the kernel: {mark} steps")
-        losses = [each for _, each in curve.values()]
+        losses = [loss for _, loss in curve.values()]
         if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
             break
-    best = int(np.argmin([each for _, each in curve.values()]))
-    return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed, workers, groups)
+    return curve, seen
 
 
-def _finish(rows, fold, runs, found, curve, n_steps, seed, workers, groups) -> LearntKernel:
+def _finish(rows, fold, runs, found, curve, n_steps, seed, groups) -> LearntKernel:
     """Refine the mean of all folds on all rows. The folds themselves are not refined: their judgement is as good."""
     layout: Layout = runs[0].steps.layout
     x = refine(np.mean(found, axis=0), rows, layout, seed, groups)
@@ -92,6 +100,11 @@ class Run:
         self.judged = outside.take(np.sort(sample_rows(outside, JUDGED_ROWS, seed)))
         self.fitted = self.inside.take(np.sort(sample_rows(self.inside, FIT_ROWS, seed)))
 
+    def advance(self, n_steps: int) -> tuple[np.ndarray, float]:
+        """The parameters after so many steps, and the loss of the held-out rows."""
+        x = self.steps.advance(n_steps).mean
+        return x, self.held_out_loss(x)
+
     def held_out_loss(self, x: np.ndarray) -> float:
         """Log-loss of the held-out rows by a fit to some of the others."""
         layout, fitted = self.steps.layout, self.fitted
@@ -105,14 +118,7 @@ class Run:
             return np.inf
         scores = kernel(self.judged.X.astype(np.float32), X) @ coef
         share = self.judged.weight / self.judged.total_weight
-        loss = _loss_of(self.inside)
-        return loss(layout.split(x), scores, self.judged.targets(), share)[0]
-
-
-def _loss_of(rows: Rows):
-    from ...links import positive_prior
-
-    return (TagLoss if rows.is_multilabel else ClassLoss)(positive_prior(rows), np.inf)
+        return loss_of(self.inside, np.inf)(layout.split(x), scores, self.judged.targets(), share)[0]
 
 
 def canonical_order(rows: Rows) -> np.ndarray:

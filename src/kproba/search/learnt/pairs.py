@@ -27,8 +27,10 @@ class SamplePairs:
     """|x_ij − x_lj| for all pairs i < l of a sample and all columns j, with room for what is computed from them."""
 
     def __init__(self, m: int, d: int, has_sums: bool):
-        i, l = np.triu_indices(m, 1)
-        self.upper = i * m + l  # the place of every pair in an m × m matrix, in the order in which ``load`` writes them
+        first, second = np.triu_indices(m, 1)
+        self.upper = (
+            first * m + second
+        )  # the place of every pair in an m × m matrix, in the order in which ``load`` writes them
         n_pairs = len(self.upper)
         self.m, self.has_sums = m, has_sums
         self.differences = np.empty((d, n_pairs), np.float32)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,13 +38,22 @@ class Layout:
         """Whether the additive and pairs kernels take part."""
         return self.n_columns <= MOST_ADDITIVE
 
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """The place of each group in the vector."""
+        ends = np.cumsum(list(self.sizes.values())).tolist()
+        return {name: slice(end - size, end) for (name, size), end in zip(self.sizes.items(), ends)}
+
     def split(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Views of the groups of a vector, by name."""
-        return dict(zip(self.sizes, np.split(x, np.cumsum(list(self.sizes.values()))[:-1])))
+        return {name: x[place] for name, place in self.places.items()}
 
     def join(self, parts: dict[str, np.ndarray]) -> np.ndarray:
         """The vector of some groups; the others are zero."""
-        return np.concatenate([np.broadcast_to(parts.get(name, 0.0), size) for name, size in self.sizes.items()])
+        x = np.zeros(sum(self.sizes.values()))
+        for name, part in parts.items():
+            x[self.places[name]] = part
+        return x
 
     def start(self, X: np.ndarray, noise_unit: float) -> np.ndarray:
         """Equal weights, and widths at which rows of median distance are about equally similar in all four kernels."""
@@ -58,8 +69,8 @@ class Layout:
         part = self.split(x)
         largest = part["weights"].max()
         mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
-        parts = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
-        return Learnt(*(tuple(float(value) for value in values) for values in parts))
+        parts: Any = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
+        return Learnt(*(tuple(values.tolist()) for values in parts))
 
     def noise(self, x: np.ndarray) -> float:
         """ν = nλ, which carries over from a sample to all rows, where λ does not."""

@@ -66,7 +66,7 @@ class Steps:
 
     def _step(self, objective: Objective, number: int) -> None:
         loss, gradient = _finite(objective, self.x)
-        rates = self.layout.join({name: STEP for name in self.layout.sizes})
+        rates = np.full(len(self.x), STEP)
         self.layout.split(rates)["weights"][:] *= min(1.0, max(0.0, (number - WARM_UP + 1) / RAMP))
         self.x = self.x - rates * self.adam.direction(np.where(rates > 0, gradient, 0.0))
         noise = self.layout.split(self.x)["noise"]
