@@ -59,7 +59,8 @@ def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
     fold_model = clone(model).set_params(kernel=kernel, scaling=None, class_weight=None, verbose=0, random_state=0)
     if _is_auto(model.ridge) and model._ridge_is_noise:
         fold_model.set_params(ridge=noise / rows.total_weight)
-    return fold_model.fit(rows.X, rows.labels, rows.weight)
+    groups = {} if rows.together is None else {"groups": rows.together}
+    return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
 
 
 def _aligned(proba: np.ndarray, classes: np.ndarray, rows: Rows) -> np.ndarray:
