@@ -57,8 +57,8 @@ def learn(rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] =
     runs = [Run(rows, np.flatnonzero(fold == f), seed + f) for f in range(fold.max() + 1)]
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
-    best = int(np.argmin([loss for _, loss in curve.values()]))
-    return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed)
+        best = int(np.argmin([loss for _, loss in curve.values()]))
+        return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
