@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..kernels.learnt import Learnt
+from ..links import positive_prior
 from ..progress import Progress
 from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, LearntKernel, learn
@@ -43,24 +45,27 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     """Probabilities (n, c) of every row by a model fitted without its fold, under the kernel learnt without it."""
 
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
-        kernel, noise = learnt.of_folds[number]
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))
-        fitted = _without_fold(model, kernel, noise, scaled.take(inside))
-        return outside, _aligned(fitted.predict_proba(scaled.X[outside]), fitted.classes_, scaled)
+        return outside, _proba_without_fold(model, *learnt.of_folds[number], scaled.take(inside), scaled.X[outside])
 
     proba = np.empty((len(scaled), scaled.n_classes))
-    for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
-        proba[rows] = found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit of all rows has warned already
+        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
+            proba[rows] = found
     return proba
 
 
-def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
-    """A model of some rows with a given kernel."""
+def _proba_without_fold(model, kernel: Learnt, noise: float, rows: Rows, X_new: np.ndarray) -> np.ndarray:
+    """Probabilities of the rows of a fold, by a model of all other rows with a given kernel."""
+    if not rows.is_multilabel and len(np.unique(rows.labels)) == 1:
+        return np.tile(positive_prior(rows), (len(X_new), 1))
     fold_model = clone(model).set_params(kernel=kernel, scaling=None, class_weight=None, verbose=0, random_state=0)
     if _is_auto(model.ridge) and model._ridge_is_noise:
         fold_model.set_params(ridge=noise / rows.total_weight)
     groups = {} if rows.together is None else {"groups": rows.together}
-    return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
+    fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
+    return _aligned(fold_model.predict_proba(X_new), fold_model.classes_, rows)
 
 
 def _aligned(proba: np.ndarray, classes: np.ndarray, rows: Rows) -> np.ndarray:
