@@ -97,6 +97,10 @@ def _a_link_of_classes(value: Any) -> bool:
     return isinstance(value, Link) and not isinstance(value, PerTag | CalibratedTags)
 
 
+def _a_decimal_mark(value: Any) -> bool:
+    return accepts({".", ","}, value)
+
+
 def _a_pair_in_order(value: Any) -> bool:
     return isinstance(value, tuple) and accepts(["float"], list(value)) and len(value) == 2 and value[0] <= value[1]
 
@@ -572,7 +576,7 @@ _DECLARATIONS = (
     holds("ApplyToEachCol", transformers_=_TRANSFORMERS),
     holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
-    holds("ColumnKinds", styles_=(ABSENT, {str: {".", ","}}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
+    holds("ColumnKinds", styles_=(ABSENT, {str: _a_decimal_mark}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
     holds(
         "TableModel",
         columns=[str],
