@@ -17,10 +17,12 @@ from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
-from kproba.search.learnt import outer_folds
+from kproba.search import pose
+from kproba.search.learnt import many_rows, outer_folds
 from kproba.search.learnt.objective import LeaveOneOut, Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS, learn
 from kproba.search.learnt.parameters import Layout
+from kproba.search.losses import CalibratedLogLoss
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -238,3 +240,31 @@ class TestGroups:
         X, y, patient = patients
         with pytest.raises(ValueError, match="groups needs all rows in memory"):
             LSPC().fit(X, y, groups=patient, classes=[0, 1, 2])
+
+
+class TestManyRows:
+    @pytest.mark.parametrize("step", [1, 3])
+    def test_leave_one_out_equals_refits(self, step):
+        rows, kernel = table(30, 3), Learnt((1.0, 0.5, 0.2), (1.0, 1.0, 1.0), (0.5, 0.5, 0.2, 0.2))
+        X, Y, centers = rows.X, rows.targets(), np.setdiff1d(np.arange(0, 30, step), [1])  # equal to the first row
+        phi, penalty = kernel(X, X[centers]), kernel.gram(X[centers])
+        scores = np.empty_like(Y)
+        for i in range(30):
+            kept = np.arange(30) != i
+            coef = oracles.ridge_solution(phi[kept], Y[kept], rows.weight[kept], penalty, 0.3 / rows.weight[kept].sum())
+            scores[i] = phi[i] @ coef
+        found = many_rows.leave_one_out_loss(kernel, 0.3, rows, centers)
+        assert found == pytest.approx(CalibratedLogLoss()(scores, rows), rel=1e-4)
+        if step == 1:
+            assert many_rows.leave_one_out_loss(kernel, 0.3, rows) == pytest.approx(found, rel=1e-4)
+
+    @pytest.mark.parametrize(("waves_per_unit", "n_centers"), [(40.0, 600), (1.0, 200)])
+    def test_sharp_kernels_use_all_rows(self, waves_per_unit, n_centers, monkeypatch):
+        monkeypatch.setattr(outer_folds, "MANY_ROWS", 300)
+        monkeypatch.setattr(pose, "ALL_ROWS", 200)
+        monkeypatch.setattr(pose, "MOST_CENTERS", 200)
+        X = np.random.default_rng(0).uniform(size=(600, 1))
+        y = (np.sin(waves_per_unit * 2 * np.pi * X[:, 0]) > 0).astype(int)
+        clf = LSPC(random_state=0).fit(X, y)
+        assert len(clf.coef_) == n_centers
+        assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.85

@@ -21,6 +21,8 @@ from ..search.staged import most_informative_tags
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
+#: A sharp learnt kernel uses all rows as centres up to this number; their kernel matrix takes 0.8 GB.
+DENSE_ROWS = 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
 
@@ -46,7 +48,10 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
 
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))
-        return outside, _proba_without_fold(model, *learnt.of_folds[number], scaled.take(inside), scaled.X[outside])
+        kernel, noise = learnt.of_folds[number]
+        return outside, _proba_without_fold(
+            model, kernel, noise, learnt.all_rows and len(inside) <= DENSE_ROWS, scaled.take(inside), scaled.X[outside]
+        )
 
     proba = np.empty((len(scaled), scaled.n_classes))
     with warnings.catch_warnings():
@@ -56,13 +61,15 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     return proba
 
 
-def _proba_without_fold(model, kernel: Learnt, noise: float, rows: Rows, X_new: np.ndarray) -> np.ndarray:
+def _proba_without_fold(model, kernel: Learnt, noise: float, all_rows: bool, rows: Rows, X_new) -> np.ndarray:
     """Probabilities of the rows of a fold, by a model of all other rows with a given kernel."""
     if not rows.is_multilabel and len(np.unique(rows.labels)) == 1:
         return np.tile(positive_prior(rows), (len(X_new), 1))
     fold_model = clone(model).set_params(kernel=kernel, scaling=None, class_weight=None, verbose=0, random_state=0)
     if _is_auto(model.ridge) and model._ridge_is_noise:
         fold_model.set_params(ridge=noise / rows.total_weight)
+    if all_rows and _is_auto(getattr(model, "centers", None)):
+        fold_model.set_params(centers="all")
     groups = {} if rows.together is None else {"groups": rows.together}
     fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
     return _aligned(fold_model.predict_proba(X_new), fold_model.classes_, rows)

@@ -50,7 +50,7 @@ from ..typing import (
 )
 from ..validation import check_choice, check_count, is_subclass, look_up
 from ._base import KernelClassifier
-from ._learning import store_learnt
+from ._learning import DENSE_ROWS, store_learnt
 from ._parameters import (
     center_choice,
     center_for_every_row,
@@ -248,9 +248,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
-        density = CenterChoice(self.centers).density(data.size)
+        choice = self._center_choice(table, data)
+        density = choice.density(data.size)
         return Search(
-            pose=self._pose(table.scaling, density, data.seed),
+            pose=self._pose(choice, density, data.seed),
             judge=loss_for_link(self.link, data.rows),
             ridges=self._ridges(table, data),
             any_ridge=isinstance(self.ridge, str),
@@ -268,9 +269,16 @@ class LSPC(TakesMoreRows, KernelClassifier):
             return [table.learnt.noise / weight]
         return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
-    def _pose(self, scaling, density: float, seed: int) -> Pose:
+    def _center_choice(self, table: Prepared, data: Training) -> CenterChoice:
+        """How centres are chosen. A sharp learnt kernel needs every row as a centre, as far as they can be dense."""
+        is_sharp = table.learnt is not None and table.learnt.all_rows and not data.is_sample
+        if is_sharp and isinstance(self.centers, str) and self.centers == "auto" and data.size <= DENSE_ROWS:
+            return CenterChoice("all")
+        return center_choice(self, table.scaling)
+
+    def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
-        return Pose(self._problem, center_choice(self, scaling), density, seed, n_workers(self.n_jobs), self._is_rkhs())
+        return Pose(self._problem, choice, density, seed, n_workers(self.n_jobs), self._is_rkhs())
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
@@ -289,7 +297,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
             density = CenterChoice(self.centers).density_in_sample(data.size, rows.n_distinct)
-            problem: Any = self._pose(self.scaling_, density, data.seed)(rows, kernel).on(self.device_)
+            choice = center_choice(self, self.scaling_)
+            problem: Any = self._pose(choice, density, data.seed)(rows, kernel).on(self.device_)
             return problem.with_sums(everything, self.scaling_, ridge)
 
         return in_memory if everything is None else summed_up

@@ -15,6 +15,7 @@ from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
+from .many_rows import sharpened, wants_all_rows
 from .objective import loss_of
 from .parameters import Layout
 from .steps import WARM_UP, Steps, refine
@@ -26,13 +27,16 @@ FOLDS = ((1000, 8), (4000, 4))
 FEWEST_FOLDS = 2
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
 LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
+#: With more rows than this, a sample of a thousand says too little about widths, noise and the number of centres.
+MANY_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class LearntKernel:
     """The kernel and noise of all rows, and of the rows without each fold.
 
-    ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold.
+    ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold. ``all_rows`` says
+    that the kernel is so sharp that every row should be a centre.
     """
 
     kernel: Learnt
@@ -41,6 +45,7 @@ class LearntKernel:
     of_folds: list[tuple[Learnt, float]]
     curve: dict[str, np.ndarray]
     n_steps: int
+    all_rows: bool
     spread: np.ndarray = field(repr=False)
 
 
@@ -58,7 +63,13 @@ def learn(rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] =
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
         best = int(np.argmin([loss for _, loss in curve.values()]))
-        return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed)
+        x = refine(np.mean(seen[best], axis=0), rows, runs[0].steps.layout, seed)
+    all_rows = False  # centers="auto" takes them all anyway if they are few
+    if rows.n_distinct > MANY_ROWS:
+        tell("learn the kernel: many rows")
+        x = sharpened(x, rows, runs[0].steps.layout, seed)
+        all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
+    return _finish(x, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], all_rows)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -76,15 +87,14 @@ def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[i
     return curve, seen
 
 
-def _finish(rows, fold, runs, found, curve, n_steps, seed) -> LearntKernel:
-    """Refine the mean of all folds on all rows. The folds themselves are not refined: their judgement is as good."""
+def _finish(x, fold, runs: list[Run], found: list[np.ndarray], curve, n_steps: int, all_rows: bool) -> LearntKernel:
+    """The kernel of all rows, and of the folds, which are not refined: their judgement is as good without."""
     layout: Layout = runs[0].steps.layout
-    x = refine(np.mean(found, axis=0), rows, layout, seed)
     (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
     names = ("steps", "leave_one_out", "out_of_fold")
-    weights = np.array([layout.kernel(x).weights for x in found])
-    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, weights)
+    weights = np.array([layout.kernel(each).weights for each in found])
+    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, all_rows, weights)
 
 
 class Run:

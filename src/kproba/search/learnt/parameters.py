@@ -48,7 +48,7 @@ class Layout:
         """Views of the groups of a vector, by name."""
         return {name: x[place] for name, place in self.places.items()}
 
-    def join(self, parts: dict[str, np.ndarray]) -> np.ndarray:
+    def join(self, parts: dict[str, Any]) -> np.ndarray:
         """The vector of some groups; the others are zero."""
         x = np.zeros(sum(self.sizes.values()))
         for name, part in parts.items():

@@ -10,9 +10,9 @@ from ...data.rows import Rows
 from .objective import Objective
 from .parameters import Layout
 
-#: Rows of a sample, fewer if there are at most FEW_ROWS in all, and the most pairs times columns: a sample of very many
-#: columns has fewer rows.
-SAMPLE_ROWS, SMALL_SAMPLE, FEW_ROWS, MOST_DIFFERENCES = 400, 250, 1000, 20_000_000
+#: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
+#: of pairs times columns stays below MOST_DIFFERENCES.
+SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000_000
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
@@ -23,7 +23,8 @@ LEAST_NOISE, MOST_NOISE = -11.0, 8.0
 
 def sample_size(n: int, d: int) -> int:
     """Number of rows of a sample."""
-    return min(n, SMALL_SAMPLE if n <= FEW_ROWS else SAMPLE_ROWS, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
+    wanted = next((m for most, m in SAMPLES if n <= most), SAMPLE_ROWS)
+    return min(n, wanted, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
 
 
 class Adam:
