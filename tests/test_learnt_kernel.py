@@ -258,13 +258,14 @@ class TestManyRows:
         if step == 1:
             assert many_rows.leave_one_out_loss(kernel, 0.3, rows) == pytest.approx(found, rel=1e-4)
 
-    @pytest.mark.parametrize(("waves_per_unit", "n_centers"), [(40.0, 600), (1.0, 200)])
-    def test_sharp_kernels_use_all_rows(self, waves_per_unit, n_centers, monkeypatch):
+    @pytest.mark.parametrize(("n_waves", "height", "n_centers"), [(40, 100.0, 600), (1, 0.4, 200)])
+    def test_sharp_kernels_use_all_rows(self, n_waves, height, n_centers, monkeypatch):
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 300)
         monkeypatch.setattr(pose, "ALL_ROWS", 200)
         monkeypatch.setattr(pose, "MOST_CENTERS", 200)
-        X = np.random.default_rng(0).uniform(size=(600, 1))
-        y = (np.sin(waves_per_unit * 2 * np.pi * X[:, 0]) > 0).astype(int)
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(600, 1))
+        y = (height * np.sin(n_waves * 2 * np.pi * X[:, 0]) > rng.uniform(-0.5, 0.5, 600)).astype(int)
         clf = LSPC(random_state=0).fit(X, y)
         assert len(clf.coef_) == n_centers
-        assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.85
+        assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.65
