@@ -16,6 +16,7 @@ from ...data.rows import Rows
 from ...data.sampling import subsample
 from ...kernels.learnt import Learnt
 from ..losses import CalibratedLogLoss
+from .objective import LeaveOneOut, blocks_of
 from .parameters import Layout
 
 #: Rows of that sample, and the steps of log-widths and log-noise that are tried while they help.
@@ -63,8 +64,7 @@ def leave_one_out_loss(kernel: Learnt, noise: float, rows: Rows, centers: np.nda
         if centers is None:
             G = kernel.gram(X).astype(np.float64)
             G[np.diag_indices_from(G)] += noise / rows.weight
-            inverse = np.linalg.inv(G)
-            scores = Y - (inverse @ Y) / np.diagonal(inverse)[:, None]
+            scores = LeaveOneOut.of(G, Y, blocks_of(rows.together)).scores
         else:
             scores = _scores_of_some(kernel, noise, rows, X, centers, Y)
     except np.linalg.LinAlgError:

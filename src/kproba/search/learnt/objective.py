@@ -124,6 +124,14 @@ class TagLoss:
         return loss, by_scores, by_link
 
 
+def blocks_of(together: np.ndarray | None) -> list[np.ndarray] | None:
+    """The rows of each group; None if there are no groups."""
+    if together is None:
+        return None
+    number = np.unique(together, return_inverse=True)[1].ravel()
+    return np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
+
+
 def loss_of(rows: Rows, n: float) -> ClassLoss | TagLoss:
     """The loss of the rows; targets are drawn towards the prior by the weight of one row among n."""
     return (TagLoss if rows.is_multilabel else ClassLoss)(positive_prior(rows), n)
@@ -151,9 +159,8 @@ class Objective:
         """Take the rows of a sample."""
         self.pairs.load(self.rows.X[sample])
         self._Y, self._weight = self.rows.targets(sample), self.rows.weight[sample]
-        if self.rows.together is not None:
-            number = np.unique(self.rows.together[sample], return_inverse=True)[1].ravel()
-            self._blocks = [np.flatnonzero(number == g) for g in range(number.max() + 1)]
+        together = self.rows.together
+        self._blocks = None if together is None else blocks_of(together[sample])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss and gradient of the sample that is loaded."""
