@@ -150,7 +150,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
         They selected the parameters, so they are optimistic, particularly below about a thousand rows; to evaluate the
         model, hold rows out or use ``cross_val_predict``.
     oof_proba_ : array (n, n_classes), if the kernel was learnt: the probabilities of each training row by a model that
-        never saw its outer fold. Unlike ``loo_proba_``, they chose no more than the number of steps: use them to judge the model.
+        never saw its outer fold. Unlike ``loo_proba_``, they chose no more than the number of steps: use them to
+        judge the model.
     feature_importances_, fold_importances_ : arrays (n_features,) and (n_folds, n_features), if the kernel was learnt:
         the share of each column in the distances of the kernel, and of those learnt without each outer fold.
     learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.

@@ -9,7 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from . import figures
-from .facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
+from .facts import (
+    HELD_OUT,
+    LEAVE_ONE_OUT,
+    LEAVE_ONE_OUT_MIXED,
+    OF_TRAINING_ROWS,
+    OUT_OF_FOLD,
+    OUT_OF_FOLD_MIXED,
+    TRAINING,
+    ClassFacts,
+    Facts,
+    RowFacts,
+    Score,
+)
 from .markup import as_json, count, escaped, label, number, share
 from .measures import MEASURES, Interval
 
@@ -77,8 +89,10 @@ def _class_numbers(one: ClassFacts) -> tuple[str, ...]:
 #: Description of the rows in the header.
 _WHICH = {
     HELD_OUT: "held-out rows",
+    OUT_OF_FOLD: "training rows (out of fold)",
+    OUT_OF_FOLD_MIXED: "rows (training rows out of fold)",
     LEAVE_ONE_OUT: "training rows (leave-one-out)",
-    MIXED: "rows (training rows by leave-one-out)",
+    LEAVE_ONE_OUT_MIXED: "rows (training rows by leave-one-out)",
     TRAINING: "<strong>training rows: results do not apply to new rows</strong>",
 }
 
@@ -91,7 +105,7 @@ def _header(facts: Facts) -> str:
         f'<p class="between">{_between(getattr(own, name), name)}</p></div>'
         for name, title in MEASURES.items()
     )
-    trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on != LEAVE_ONE_OUT else ""
+    trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on not in OF_TRAINING_ROWS else ""
     columns = f" · {count(facts.n_columns)} columns" if facts.n_columns else ""
     notes = "".join(f"<li>{escaped(note)}</li>" for note in facts.notes)
     links = "".join(f'<a href="#{name}">{text}</a>' for name, text in _SECTIONS)
