@@ -17,6 +17,7 @@ from ..data.tables import LabelledTable
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
 from ..estimators._honest import ATTRIBUTES
 from .baselines import ModelProba, baselines
+from .learnt import Importances, LearningCurve, final_step, importances_of, learning_curve_of
 from .measures import (
     Histogram,
     Interval,
@@ -129,6 +130,8 @@ class Facts:
     fitted: tuple[tuple[str, str], ...]
     panels: tuple[SearchPanel, ...]
     path: PathFacts | None
+    importances: Importances | None
+    curve: LearningCurve | None
     scores: tuple[Score, ...]
     reliability: Reliability
     histogram: Histogram
@@ -192,6 +195,8 @@ def describe(
         fitted=_fitted(model),
         panels=search_panels(final),
         path=_path(final),
+        importances=importances_of(model, names),
+        curve=learning_curve_of(model),
         scores=scores_of([ModelProba(type(final).__name__, rows.proba), *others], rows.codes, random_state),
         reliability=reliability(top.confidence, top.correct),
         histogram=confidence_histogram(top.confidence, top.correct, lowest),
@@ -206,11 +211,6 @@ def describe(
         n_mistakes=len(wrong),
         notes=(*_notes(model, on, n_training, len(rows.codes)), *notes),
     )
-
-
-def final_step(model):
-    """The classifier at the end of a pipeline, or the model itself."""
-    return model[-1] if isinstance(model, Pipeline) else model
 
 
 class Judged(NamedTuple):
@@ -378,8 +378,10 @@ def _shown_columns(model, X, names) -> list[tuple[str, int]]:
 
 def _relevance(model) -> np.ndarray | None:
     """The weights of the columns of X, unless earlier pipeline steps may have changed the columns."""
-    is_first = not isinstance(model, Pipeline) or len(model) == 1
-    return getattr(getattr(final_step(model), "scaling_", None), "relevance", None) if is_first else None
+    if isinstance(model, Pipeline) and len(model) > 1:
+        return None
+    final = final_step(model)
+    return getattr(final, "feature_importances_", getattr(getattr(final, "scaling_", None), "relevance", None))
 
 
 def _fitted(model) -> tuple[tuple[str, str], ...]:
