@@ -1,7 +1,7 @@
 """One BLAS thread for the tests: their matrices are small, and threads that wait for each other cost more.
 
 Hypothesis draws the same few examples in every run; ``KPROBA_HYPOTHESIS=thorough`` (``make thorough``) draws many new
-ones each time.
+ones each time. Kernels are learnt in few steps.
 """
 
 import os
@@ -12,11 +12,16 @@ import scipy.linalg  # noqa: F401
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
+from kproba.search.learnt import outer_folds
+
 threadpool_limits(1, user_api="openmp")
 # threadpoolctl lets only the thread that limits BLAS first change the limit again while it lives: this one ends here
 _limiting = threading.Thread(target=threadpool_limits, args=(1, "blas"))
 _limiting.start()
 _limiting.join()
+
+# Kernels are learnt in few steps and folds; test_learnt_kernel.py takes as many as users do.
+outer_folds.MARKS, outer_folds.FOLDS = (outer_folds.WARM_UP, outer_folds.WARM_UP + 5), ()
 
 slow_draws = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 settings.register_profile("default", derandomize=True, max_examples=10, deadline=None, database=None)

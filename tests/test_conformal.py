@@ -200,8 +200,8 @@ def test_switches_are_booleans(name):
 @pytest.mark.parametrize(
     ("coverage", "method", "randomize", "message"),
     [
-        (1.5, "lac", False, "^coverage=1.5 "),
-        (0.5, "raps", False, "^method='raps' "),
+        (1.5, "lac", False, r"^coverage must be .*\(0, 1\), got 1\.5\.$"),
+        (0.5, "raps", False, r"^method must be one of 'lac', 'aps', got 'raps'"),
         (0.5, "lac", True, "^randomize=True requires method='aps'; the scores of 'lac' are not randomized.$"),
     ],
 )

@@ -21,7 +21,7 @@ from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
 from kproba.estimators import _reading
-from kproba.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
+from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
 from kproba.problems.least_squares import LeastSquares
 from kproba.solvers.device_dual import DeviceDual
 from kproba.solvers.dual import Dual
@@ -60,7 +60,16 @@ def rows(data):
     return Rows.of(X, np.unique(y, return_inverse=True)[1], weight, 3)
 
 
-KERNELS = [Gaussian(1.5), Laplacian(3.0), *(Matern(1.5, nu) for nu in (0.5, 1.5, 2.5)), Linear(), Polynomial(2.0)]
+KERNELS = [
+    Gaussian(1.5),
+    Laplacian(3.0),
+    *(Matern(1.5, nu) for nu in (0.5, 1.5, 2.5)),
+    Linear(),
+    Polynomial(2.0),
+    Additive(1.5),
+    Pairs(1.5),
+    Learnt(tuple(np.linspace(0.1, 1.0, 6).tolist()), (2.0, 3.0, 1.0), (0.5, 0.3, 0.7, 0.2)),
+]
 
 
 class TestParts:

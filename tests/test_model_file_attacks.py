@@ -562,7 +562,9 @@ def test_tables_that_failed_at_the_first_prediction(file):
     state = next(node["state"] for node in made.nodes if "null_strings_" in node.get("state", ()))
     nulls = made.nodes[state["null_strings_"]["ref"]]["values"]
     nulls[0], kept = 1.5, nulls[0]
-    assert "CleanNullStrings: null_strings_ is not a list of a str" in costs(made.write(), memory=False)
+    assert "CleanNullStrings: null_strings_ is not a list in which each value is a str" in costs(
+        made.write(), memory=False
+    )
     nulls[0] = kept
     step = next(node["values"] for node in made.nodes if node.get("values", [])[:1] == ["columnkinds"])
     step[1] = "passthrough"

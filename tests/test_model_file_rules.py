@@ -1,5 +1,6 @@
 """What each type in a model file may hold: the notation, and that every line of the declarations is about something."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,26 @@ def test_equal_letters_are_equal_sizes():
         check_declared(Thing(), [holds(Thing, c=(None, str))])
     with pytest.raises(kproba.ModelFileError, match="Thing: a is larger"):
         check_declared(Thing(), [holds(Thing, relations=[("a is larger", lambda thing: thing.a.size <= thing.b.size)])])
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "fault"),
+    [
+        ({str: range(3)}, {"a": 3}, "a dict from a str to an integer from 0 to 2"),
+        ({str: range(3)}, [], "a dict from a str to an integer from 0 to 2, but a list"),
+        ({}, {"a": 3}, "an empty dict, but a dict"),
+        ([str], [1], "a list in which each value is a str"),
+        ({"b", "a"}, "c", "'a' or 'b', but 'c'"),
+        ((ABSENT, None, str), 1, "None or a str, but 1"),
+        (callable, 1, "callable, but 1"),
+    ],
+)
+def test_faults_say_what_was_expected_and_found(spec, value, fault):
+    class Thing:
+        a = value
+
+    with pytest.raises(kproba.ModelFileError, match=f"^Thing: a is not {re.escape(fault)}.$"):
+        check_declared(Thing(), [holds(Thing, a=spec)])
 
 
 def fitted_objects():

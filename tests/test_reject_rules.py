@@ -139,7 +139,7 @@ class TestCurves:
         for given in ((PROBA, None), (None, LABELS)):
             with pytest.raises(ValueError, match=r"^pass both X and y, or neither to use the calibration rows\.$"):
                 clf.curve_of(*given)
-        with pytest.raises(ValueError, match=r"^confidence=2"):
+        with pytest.raises(ValueError, match=r"^confidence must be .*\(0, 1\), got 2\.$"):
             clf.curve_of(confidence=2)
         with pytest.raises(NotFittedError):
             frozen(threshold=0.5).curve_of()
@@ -382,7 +382,7 @@ class TestPassedOn:
         X, y = np.tile(PROBA, (6, 1)), np.tile(LABELS, 6)
         found = frozen(threshold=0.5).fit(X, y).predict_set(PROBA)
         np.testing.assert_array_equal(found, conformal_sets(X, y, PROBA, 0.95))
-        with pytest.raises(ValueError, match=r"^coverage=2"):
+        with pytest.raises(ValueError, match=r"^coverage must be .*\(0, 1\), got 2\.$"):
             frozen(threshold=0.5).fit(X, y).predict_set(PROBA, 2)
         assert frozen(threshold=0.5).fit(X, y).predict_set(PROBA, 0.6, allow_empty=True).sum() < found.sum()
 
@@ -413,16 +413,16 @@ def test_parameters_are_checked(options, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "starts"),
+    ("options", "message"),
     [
-        ({"threshold": 0.5, "confidence": 1.0}, "confidence=1.0 "),
-        ({"threshold": 0.5, "calibration": "jackknife"}, "calibration='jackknife' "),
-        ({"max_error": 0.0}, "max_error=0.0 "),
-        ({"cost": 1.0}, "cost=1.0 "),
+        ({"threshold": 0.5, "confidence": 1.0}, r"^confidence must be .*\(0, 1\), got 1\.0\.$"),
+        ({"threshold": 0.5, "calibration": "jackknife"}, "^calibration must be one of .*, got 'jackknife'"),
+        ({"max_error": 0.0}, r"^max_error must be .*\(0, 1\), got 0\.0\.$"),
+        ({"cost": 1.0}, r"^cost must be .*\(0, 1\), got 1\.0\.$"),
     ],
 )
-def test_parameters_are_named(options, starts):
-    with pytest.raises(ValueError, match=f"^{re.escape(starts)}"):
+def test_parameters_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
         frozen(**options).fit(PROBA, LABELS)
 
 

@@ -183,6 +183,19 @@ def label_codes(y, labels: np.ndarray, name: str = "y") -> np.ndarray:
     return encode(y, labels, f"{name} has the label {{!r}}, which is not among {{}}.")
 
 
+def check_groups(groups, n: int) -> np.ndarray:
+    """The number of each row's group, from one label per row."""
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"groups must have shape ({n},), one label per row of X, got shape {labels.shape}.")
+    if any(label is None or label != label for label in labels.tolist()):
+        raise ValueError("groups has missing values; give each row a group, a single row one of its own.")
+    number = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1].ravel()
+    if number.max(initial=0) == 0:
+        raise ValueError("groups puts all rows into one group; at least 2 are needed to leave one out.")
+    return number
+
+
 def check_weights(sample_weight, n: int) -> np.ndarray:
     """Weights as float64 (n,); None becomes ones, and a scalar applies to all rows."""
     if sample_weight is None:

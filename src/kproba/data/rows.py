@@ -39,7 +39,8 @@ class Rows:
     missing. If tags are missing, ``group`` (n_classes,) numbers the groups of tags that are missing in the same rows.
     ``number`` (n,) is the index of each row in the user's input; ``keys`` (n,) are equal if and only if the input rows
     are equal, even after scaling. ``unit`` (n,) is the part of a row's weight that leave-one-out removes. For a sample
-    with corrected weights, ``mass`` (n,) is the weight of each row among all rows.
+    with corrected weights, ``mass`` (n,) is the weight of each row among all rows. ``together`` (n,) numbers the user's
+    groups: rows of one group are always left out together.
     """
 
     X: np.ndarray
@@ -51,16 +52,18 @@ class Rows:
     unit: np.ndarray
     mass: np.ndarray | None = None
     group: np.ndarray | None = None
+    together: np.ndarray | None = None
 
     @classmethod
-    def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0) -> Rows:
+    def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0, together=None) -> Rows:
         """The user's rows, with their weights multiplied by ``factor``.
 
         A weight counts copies of a row, and leave-one-out removes one copy: one unit of weight, or all of a smaller
         weight. A factor is the importance of each copy, so a copy is removed together with its factor.
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
-        return cls(X, labels, weight * factor, n_classes, number, exact_keys(X), unit, group=_tag_groups(labels))
+        keys, group = exact_keys(X), _tag_groups(labels)
+        return cls(X, labels, weight * factor, n_classes, number, keys, unit, group=group, together=together)
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -149,7 +152,8 @@ class Rows:
         parts = self.X[index], self.labels[index], self.weight[index]
         mass = None if self.mass is None else self.mass[index]
         which = self.number[index], self.keys[index], self.unit[index]
-        return Rows(*parts, self.n_classes, *which, mass, self.group)
+        together = None if self.together is None else self.together[index]
+        return Rows(*parts, self.n_classes, *which, mass, self.group, together)
 
     def without(self, index: np.ndarray) -> Rows:
         """All rows except those of ``index``; all of them if none would be left.
@@ -180,12 +184,12 @@ class Rows:
         return replace(self.take(positive[first[order]]), weight=weight), place
 
     def _entry_numbers(self) -> np.ndarray:
-        """A number for each row, equal if and only if inputs, label and unit are equal."""
+        """A number for each row, equal if and only if inputs, label, unit and the user's group are equal."""
         labels = self.labels
         if self.is_multilabel:
             labels = distinct(exact_keys(np.nan_to_num(labels, nan=2.0)))[1]
         numbers = distinct(self.keys)[1]
-        for part in (labels, self.unit):
+        for part in (labels, self.unit, *([] if self.together is None else [self.together])):
             codes = np.unique(part, return_inverse=True)[1].ravel()
             numbers = distinct(numbers * (int(codes.max()) + 1) + codes)[1]
         return numbers

@@ -20,7 +20,7 @@ from ..basis.device_basis import DeviceBasis
 from ..data.columns import explained, refuse_times
 from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
-from ..data.labels import check_weights, class_factors, encode_labels, refuse_unknown_tags
+from ..data.labels import check_groups, check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
@@ -111,7 +111,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
                 raise why_not_learnt(self, name)
             return object.__getattribute__(self, name)  # raises the original error again
 
-    def _read_rows(self, X, y, sample_weight) -> tuple[Rows, np.ndarray]:
+    def _read_rows(self, X, y, sample_weight, groups=None) -> tuple[Rows, np.ndarray]:
         """The distinct rows of positive weight, with encoded labels, and each input row's index among them."""
         self.classes_, labels = encode_labels(y)
         check_lengths(X, labels)
@@ -119,7 +119,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
         if labels.ndim == 2:
             weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag has no information
-        rows, place = Rows.of(X, labels, weight, len(self.classes_), factor).merged(by_key=self._iterates)
+        together = None if groups is None else check_groups(groups, X.shape[0])
+        given = Rows.of(X, labels, weight, len(self.classes_), factor, together)
+        rows, place = given.merged(by_key=self._iterates)
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)
             warn_of_one_hot(rows)

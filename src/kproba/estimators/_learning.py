@@ -14,6 +14,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..kernels.learnt import Learnt
+from ..links import in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, LearntKernel, learn
@@ -46,23 +47,25 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     """Probabilities (n, c) of every row by a model fitted without its fold, under the kernel learnt without it."""
 
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
-        kernel, noise = learnt.of_folds[number]
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))
-        return outside, _predicted(model, kernel, noise, scaled.take(inside), scaled.X[outside])
+        return outside, _proba_without_fold(model, *learnt.of_folds[number], scaled.take(inside), scaled.X[outside])
 
     proba = np.empty((len(scaled), scaled.n_classes))
-    for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
-        proba[rows] = found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit of all rows has warned already
+        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
+            proba[rows] = found
     return proba
 
 
-def _predicted(model, kernel: Learnt, noise: float, rows: Rows, new: np.ndarray) -> np.ndarray:
-    """Probabilities of new rows by a model of other rows, in the order of all classes."""
+def _proba_without_fold(model, kernel: Learnt, noise: float, rows: Rows, X_new: np.ndarray) -> np.ndarray:
+    """Probabilities of the rows of a fold, by a model of all other rows with a given kernel."""
     if rows.is_multilabel:
-        return _without_fold(model, kernel, noise, rows).predict_proba(new)
+        return _without_fold(model, kernel, noise, rows).predict_proba(X_new)
     known = np.unique(rows.labels)
-    proba = np.ones((len(new), 1)) if len(known) == 1 else _without_fold(model, kernel, noise, rows).predict_proba(new)
-    return _with_unseen_classes(proba, known, rows)
+    if len(known) == 1:
+        return _with_unseen_classes(np.ones((len(X_new), 1)), known, rows)
+    return _with_unseen_classes(_without_fold(model, kernel, noise, rows).predict_proba(X_new), known, rows)
 
 
 def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
@@ -75,14 +78,15 @@ def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
         fold_model.set_params(centers=min(params["centers"], len(rows)))
     if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
-    return fold_model.fit(rows.X, rows.labels, rows.weight)
+    groups = {} if rows.together is None else {"groups": rows.together}
+    return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
 
 
 def _with_unseen_classes(proba: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
     """Probabilities in the order of all classes. A class that the model has not seen gets 1/(n + c) by Laplace's rule:
     with zero, a single row of a rare class would make the log-loss infinite.
     """
-    unseen = 1.0 / (rows.total_weight + rows.n_classes)
+    unseen = 1.0 / (len(rows) + rows.n_classes)
     whole = np.full((len(proba), rows.n_classes), unseen)
     whole[:, known] = proba * (1.0 - unseen * (rows.n_classes - len(known)))
     return whole
@@ -116,11 +120,9 @@ def store_learnt(model, table: Prepared, data: Training) -> None:
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
-    with warnings.catch_warnings():  # the fit on all rows has given the warnings that matter
-        warnings.simplefilter("ignore")
-        proba, absent = out_of_fold(model, learnt, table.rows)[data.place], np.flatnonzero(data.place < 0)
-        if len(absent):  # rows of weight zero are in no fold, and no model saw them
-            proba[absent] = model.predict_proba(data.inputs[absent])
+    proba, absent = out_of_fold(model, learnt, table.rows)[data.place], np.flatnonzero(data.place < 0)
+    if len(absent):  # rows of weight zero are in no fold, and no model saw them
+        proba[absent] = in_blocks(model.link_.probabilities, model._scores(data.inputs[absent]))
     model.oof_proba_ = proba
 
 

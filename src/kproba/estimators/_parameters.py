@@ -42,6 +42,9 @@ def documented_fit(fit: F) -> F:
             Classes in addition to those that occur in y.
         checkpoint : path of a folder, optional
             Where to save partial sums while a source is read. If the fit is interrupted, repeat the call to resume it.
+        groups : array of shape (n,), optional
+            Rows that belong together, such as the visits of one patient: they share a fold and are left out together
+            in everything that selects the model or calibrates its probabilities.
 
         Returns
         -------

@@ -53,6 +53,11 @@ class Training:
         return self.everything is not None
 
     @property
+    def has_groups(self) -> bool:
+        """Whether rows belong to groups that are left out together."""
+        return self.rows.together is not None
+
+    @property
     def size(self) -> int:
         """Number of distinct rows; for a source, whose duplicates are not counted, of all rows."""
         return self.n_given if self.is_sample else self.rows.n_distinct
@@ -69,28 +74,36 @@ class Training:
             self.saved.finish()
 
 
-def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=None) -> Training:
+def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=None, groups=None) -> Training:
     """Check and read the training data; also sets the model's classes and the columns of X."""
     model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_", "oof_proba_")
     model.device_ = choose_device(model.device, X)
     y, sample_weight = to_numpy(y), to_numpy(sample_weight)
     source = _source_of(model, X, y, sample_weight)
     if source is not None:
+        _refuse_groups(groups, source.name)
         model._forget("feature_names_in_", "_on_items")
         return _read_source(model, source, classes, checkpoint)
     X = model._check_inputs(to_numpy(X), reset=True)
     if isinstance(X, Items):
         model.device_ = None  # kernels of objects run on the CPU
     wants_source = classes is not None or checkpoint is not None
-    if _is_large(model, X) or wants_source:
+    if wants_source:
+        _refuse_groups(groups, "X with classes= or checkpoint=")
+    if (_is_large(model, X) and groups is None) or wants_source:
         source = in_memory_source(X, y, sample_weight, wants_source)
     if source is not None:
         return _read_source(model, source, classes, checkpoint)
-    return _read_arrays(model, in_double(X), y, sample_weight)
+    return _read_arrays(model, in_double(X), y, sample_weight, groups=groups)
 
 
-def _read_arrays(model, X, y, sample_weight, saved: Checkpoint | None = None) -> Training:
-    rows, place = model._read_rows(X, y, sample_weight)
+def _refuse_groups(groups, what: str) -> None:
+    if groups is not None:
+        raise ValueError(f"groups needs all rows in memory, but {what} is read in passes; pass an array or a frame.")
+
+
+def _read_arrays(model, X, y, sample_weight, saved: Checkpoint | None = None, groups=None) -> Training:
+    rows, place = model._read_rows(X, y, sample_weight, groups)
     return Training(rows, model._seed(), int(np.count_nonzero(place >= 0)), inputs=X, place=place, saved=saved)
 
 

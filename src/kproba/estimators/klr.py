@@ -22,6 +22,7 @@ from ..progress import Progress
 from ..search.candidates import Candidate
 from ..search.choose import GRID_ROWS, Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, keep_total_penalty
+from ..search.folds import leave_groups_out
 from ..search.losses import CalibratedLogLoss, LogLoss
 from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
@@ -210,14 +211,15 @@ class KernelLogisticRegression(KernelClassifier):
         *,
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
-        data = read(self, X, y, sample_weight, classes, checkpoint)
+        data = read(self, X, y, sample_weight, classes, checkpoint, groups)
         check_centers_against(self, data.rows, data.n_given, makes_squares=knows_number_of(self.centers))
         table = prepare(self, data)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             search = self._search(table, data, progress)
-            staged, folds = partial(self._staged, search, table.scaling), int(self.folds) if self._by_folds else None
+            staged, folds = partial(self._staged, search, table.scaling), self._n_folds(data)
             grid_rows = self._grid_rows(table.rows)
             best, self.scaling_ = choose(search, table, self.width, staged, folds=folds, grid_rows=grid_rows)
             rows = table.scaled_by(self.scaling_, data.rows)
@@ -229,9 +231,9 @@ class KernelLogisticRegression(KernelClassifier):
         data.finish()
         return self
 
-    @property
-    def _by_folds(self) -> bool:
-        return self.selection == "cv"
+    def _n_folds(self, data: Training) -> int | None:
+        """Number of folds that select the parameters; None for leave-one-out."""
+        return int(self.folds) if self.selection == "cv" or data.has_groups else None
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
@@ -287,10 +289,10 @@ class KernelLogisticRegression(KernelClassifier):
         For a source the sample selects the ridge, since each ridge would cost several passes.
         """
         pose: Any = self._streamed(rows, data) if data.is_sample else lambda kernel, _: search.pose(rows, kernel)
-        needs_scores = self.loo != "auto"
-        final = FinalSolve(search, rows, pose, data.is_sample, keep_total_penalty, needs_scores, self._by_folds)
-        if not data.is_sample or isinstance(best, Kernel) or self._by_folds:
-            return final.solve(best)
+        needs_scores, by_folds = self.loo != "auto", self._n_folds(data) is not None
+        final = FinalSolve(search, rows, pose, data.is_sample, keep_total_penalty, needs_scores, by_folds)
+        if not data.is_sample or isinstance(best, Kernel) or by_folds:
+            return leave_groups_out(final.solve(best), rows, int(self.folds), data.seed)
         problem = pose(best.kernel, best.solution.ridge)
         return final.solve_at(problem, self._ridge_by_sample(search, best, problem))
 

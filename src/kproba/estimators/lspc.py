@@ -24,6 +24,7 @@ from ..progress import Progress
 from ..search.candidates import Candidate
 from ..search.choose import Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, shrink_by_root_of_rows
+from ..search.folds import leave_groups_out
 from ..search.losses import loss_for_link
 from ..search.pose import CenterChoice, Pose, is_given
 from ..search.record import SearchRecord
@@ -225,9 +226,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
         *,
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
-        data = read(self, X, y, sample_weight, classes, checkpoint)
+        data = read(self, X, y, sample_weight, classes, checkpoint, groups)
         self._fit_training(data)
         data.finish()
         return self
@@ -240,11 +242,12 @@ class LSPC(TakesMoreRows, KernelClassifier):
             search = self._search(table, data, progress)
             weighs_columns = self.scaling == "auto" and not is_given(self.centers)
             staged = partial(search.staged, scaling=table.scaling, relevance=weighs_columns)
-            folds = int(self.folds) if self.selection == "cv" else None
+            folds = int(self.folds) if self.selection == "cv" or data.has_groups else None
             best, self.scaling_ = choose(search, table, self.width, staged, folds=folds)
             rows = table.scaled_by(self.scaling_, data.rows)
             final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
+            solved = leave_groups_out(solved, rows, int(self.folds), data.seed)
         self._store_solution(solved, search.record, data.rows)
         store_learnt(self, table, data)
         self._store_leave_one_out(solved.solution.held_out, data)
@@ -299,7 +302,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _final_solve(self, search: Search, rows: Rows, pose, is_sample: bool) -> FinalSolve:
         needs_scores = self.loo != "auto" or as_link(self.link).is_calibrated
-        return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, self.selection == "cv")
+        by_folds = self.selection == "cv" or rows.together is not None
+        return FinalSolve(search, rows, pose, is_sample, shrink_by_root_of_rows, needs_scores, by_folds)
 
     def _by_gradients(self, final: FinalSolve, best: Candidate | Kernel) -> Candidate:
         """Fit the selected kernel on all rows with stochastic gradients."""

@@ -129,6 +129,10 @@ def _it_has_a_weight_for_every_column(basis: Basis) -> bool:
     return isinstance(basis.centers, np.ndarray) and basis.centers.shape[1:] == (len(basis.kernel.weights),)
 
 
+def _a_decimal_mark(value: Any) -> bool:
+    return accepts({".", ","}, value)
+
+
 def _a_pair_in_order(value: Any) -> bool:
     return isinstance(value, tuple) and accepts(["float"], list(value)) and len(value) == 2 and value[0] <= value[1]
 
@@ -619,7 +623,7 @@ _DECLARATIONS = (
     holds("ApplyToEachCol", transformers_=_TRANSFORMERS),
     holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
-    holds("ColumnKinds", styles_=(ABSENT, {str: {".", ","}}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
+    holds("ColumnKinds", styles_=(ABSENT, {str: _a_decimal_mark}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
     holds(
         "TableModel",
         columns=[str],

@@ -86,7 +86,7 @@ def check_declared(obj: Any, declarations: Iterable[Declaration]) -> None:
         for name, (spec, rule) in declared.rules.items():
             value = getattr(obj, name, ABSENT)
             if not rule(value, sizes):
-                fault = "missing" if value is ABSENT else f"not {_described(spec)}, but {_found(value)}"
+                fault = "missing" if value is ABSENT else f"not {_contrasted(_described(spec), _found(value))}"
                 raise ModelFileError(f"{type(obj).__name__}: {name} is {fault}.")
         for relation in declared.relations:
             fault, test = relation if isinstance(relation, tuple) else ("", relation)
@@ -184,13 +184,23 @@ def _described(spec: Any) -> str:
     """A specification in words."""
     if isinstance(spec, tuple):
         return " or ".join(_described(each) for each in spec if each is not ABSENT)
-    if isinstance(spec, list | dict):
-        return f"a {type(spec).__name__} of {' and '.join(map(_described, spec))}"
+    if isinstance(spec, list):
+        return f"a list in which each value is {_described(spec[0])}"
+    if isinstance(spec, dict):
+        pairs = [f"from {_described(key)} to {_described(each)}" for key, each in spec.items()]
+        return f"a dict {' or '.join(pairs)}" if pairs else "an empty dict"
+    if isinstance(spec, set):
+        return " or ".join(map(repr, sorted(spec)))
     if isinstance(spec, range):
         return f"an integer from {spec.start} to {spec.stop - 1}"
     if isinstance(spec, type):
         return f"a {spec.__name__}"
     return spec.__name__.strip("_").replace("_", " ") if callable(spec) else str(spec)
+
+
+def _contrasted(described: str, found: str) -> str:
+    """What a value should be and what it is, unless that is no news: a list or dict of something else."""
+    return described if described.startswith(found) else f"{described}, but {found}"
 
 
 def _found(value: Any) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..data.folds import stratified_folds
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..problems.base import Problem, Solution
+from .candidates import Candidate
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,11 @@ def cross_validate(problem: Problem | RefitWithoutFold, fold: np.ndarray, ridges
         for whole, scores in zip(held_out, found):
             whole[inside] = scores
     return held_out
+
+
+def leave_groups_out(solved: Candidate, rows: Rows, k: int, seed: int) -> Candidate:
+    """The candidate with the scores of ``k`` folds that keep the user's groups together, if there are groups."""
+    if rows.together is None or solved.solution.held_out is None:
+        return solved
+    (held_out,) = cross_validate(solved.problem, stratified_folds(rows, k, seed), [solved.solution.ridge])
+    return solved._replace(solution=solved.solution._replace(held_out=held_out))

@@ -147,12 +147,12 @@ class Objective:
         self._G = np.empty((m, m))
         self._blocks: list[np.ndarray] | None = None
 
-    def load(self, sample: np.ndarray, groups: np.ndarray | None) -> None:
+    def load(self, sample: np.ndarray) -> None:
         """Take the rows of a sample."""
         self.pairs.load(self.rows.X[sample])
         self._Y, self._weight = self.rows.targets(sample), self.rows.weight[sample]
-        if groups is not None:
-            number = np.unique(groups[sample], return_inverse=True)[1].ravel()
+        if self.rows.together is not None:
+            number = np.unique(self.rows.together[sample], return_inverse=True)[1].ravel()
             self._blocks = [np.flatnonzero(number == g) for g in range(number.max() + 1)]
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -49,18 +49,16 @@ def n_folds(n: int) -> int:
     return next((k for most, k in FOLDS if n <= most), FEWEST_FOLDS)
 
 
-def learn(
-    rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] = lambda text: None, groups=None
-) -> LearntKernel:
-    """Learn the kernel of scaled rows; ``groups`` are rows that are left out together."""
+def learn(rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] = lambda text: None) -> LearntKernel:
+    """Learn the kernel of scaled rows."""
     order = canonical_order(rows)
-    rows, groups = rows.take(order), None if groups is None else groups[order]
+    rows = rows.take(order)
     fold = stratified_folds(rows, n_folds(rows.n_distinct), seed)
-    runs = [Run(rows, np.flatnonzero(fold == f), seed + f, groups) for f in range(fold.max() + 1)]
+    runs = [Run(rows, np.flatnonzero(fold == f), seed + f) for f in range(fold.max() + 1)]
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
-    best = int(np.argmin([loss for _, loss in curve.values()]))
-    return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed, groups)
+        best = int(np.argmin([loss for _, loss in curve.values()]))
+        return _finish(rows, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], seed)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -78,10 +76,10 @@ def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[i
     return curve, seen
 
 
-def _finish(rows, fold, runs, found, curve, n_steps, seed, groups) -> LearntKernel:
+def _finish(rows, fold, runs, found, curve, n_steps, seed) -> LearntKernel:
     """Refine the mean of all folds on all rows. The folds themselves are not refined: their judgement is as good."""
     layout: Layout = runs[0].steps.layout
-    x = refine(np.mean(found, axis=0), rows, layout, seed, groups)
+    x = refine(np.mean(found, axis=0), rows, layout, seed)
     (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
     names = ("steps", "leave_one_out", "out_of_fold")
@@ -92,10 +90,9 @@ def _finish(rows, fold, runs, found, curve, n_steps, seed, groups) -> LearntKern
 class Run:
     """The steps taken without one fold, and the judgement of its rows."""
 
-    def __init__(self, rows: Rows, held_out: np.ndarray, seed: int, groups: np.ndarray | None):
-        inside = np.setdiff1d(np.arange(len(rows)), held_out)
-        self.inside, self.groups = rows.take(inside), None if groups is None else groups[inside]
-        self.steps = Steps(self.inside, seed, self.groups)
+    def __init__(self, rows: Rows, held_out: np.ndarray, seed: int):
+        self.inside = rows.take(np.setdiff1d(np.arange(len(rows)), held_out))
+        self.steps = Steps(self.inside, seed)
         outside = rows.take(held_out)
         self.judged = outside.take(np.sort(sample_rows(outside, JUDGED_ROWS, seed)))
         self.fitted = self.inside.take(np.sort(sample_rows(self.inside, FIT_ROWS, seed)))

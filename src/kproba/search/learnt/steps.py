@@ -10,8 +10,9 @@ from ...data.rows import Rows
 from .objective import Objective
 from .parameters import Layout
 
-#: Rows of a sample, and the most pairs times columns: a sample of very many columns has fewer rows.
-SAMPLE_ROWS, MOST_DIFFERENCES = 400, 20_000_000
+#: Rows of a sample, fewer if there are at most FEW_ROWS in all, and the most pairs times columns: a sample of very many
+#: columns has fewer rows.
+SAMPLE_ROWS, SMALL_SAMPLE, FEW_ROWS, MOST_DIFFERENCES = 400, 250, 1000, 20_000_000
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
@@ -22,7 +23,7 @@ LEAST_NOISE, MOST_NOISE = -11.0, 8.0
 
 def sample_size(n: int, d: int) -> int:
     """Number of rows of a sample."""
-    return min(n, SAMPLE_ROWS, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
+    return min(n, SMALL_SAMPLE if n <= FEW_ROWS else SAMPLE_ROWS, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
 
 
 class Adam:
@@ -45,8 +46,8 @@ class Adam:
 class Steps:
     """A run of steps on some rows; ``advance`` may be called again to take more."""
 
-    def __init__(self, rows: Rows, seed: int, groups: np.ndarray | None = None):
-        self.rows, self.groups = rows, groups
+    def __init__(self, rows: Rows, seed: int):
+        self.rows = rows
         self.layout = Layout(rows.X.shape[1], 0 if rows.is_multilabel else rows.n_classes)
         self.start = self.layout.start(rows.X, float(rows.weight.mean()))
         self.x, self.adam = self.start.copy(), Adam(len(self.start))
@@ -60,7 +61,7 @@ class Steps:
         m = sample_size(n, d)
         objective = Objective(self.rows, self.start, self.layout, m)
         for number in range(self.adam.n_steps, n_steps):
-            objective.load(np.sort(self._rng.permutation(n)[:m]), self.groups)
+            objective.load(np.sort(self._rng.permutation(n)[:m]))
             self._step(objective, number)
         return self
 
@@ -89,11 +90,11 @@ class Steps:
 REFINE_ROWS, REFINE_STEPS, REFINE_STEP = 1000, 12, 0.05
 
 
-def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, groups: np.ndarray | None = None) -> np.ndarray:
+def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> np.ndarray:
     """Adapt widths, mixture, noise and link to more rows than a sample; the weights stay."""
     m = min(len(rows), REFINE_ROWS, max(2, int((2 * MOST_DIFFERENCES / layout.n_columns) ** 0.5)))
     objective = Objective(rows, x.copy(), layout, m)
-    objective.load(np.sort(np.random.default_rng(seed).permutation(len(rows))[:m]), groups)
+    objective.load(np.sort(np.random.default_rng(seed).permutation(len(rows))[:m]))
     adam, best, least = Adam(len(x)), x, np.inf
     for _ in range(REFINE_STEPS):
         loss, gradient = _finite(objective, x)
