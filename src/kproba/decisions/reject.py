@@ -53,7 +53,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     no correction for the number of tests (Angelopoulos et al., 2021, *Learn then test*). The guarantee is exact for
     rows that the classifier was not fitted on (``FrozenEstimator``), if the error among the rows kept does not fall as
     the threshold falls. Out-of-fold probabilities come from several models, and leave-one-out probabilities were also
-    used to choose the parameters, so with them it is approximate; ``docs/reject.md`` has the proof and measurements.
+    used to choose the parameters, so with them it is approximate; ``docs/reject.md`` has the proof, and
+    measures leave-one-out.
 
     Parameters
     ----------
