@@ -64,7 +64,7 @@ class TestFit:
         assert run("fit", folder / "train.csv", "--target", "income", "--model", folder / "again.kproba") == 0
         out = capsys.readouterr().out
         assert "160 rows, 4 columns (1 numbers, 1 dates, 1 categories, 1 text)" in out
-        assert "leave-one-out: error" in out
+        assert "out of fold: error" in out
         assert "wrote" in out
 
     def test_json(self, folder, capsys):
@@ -472,20 +472,20 @@ class TestBadInput:
 
 
 class TestTrainingTable:
-    """The file that a model was fitted on is judged by leave-one-out."""
+    """The file that a model was fitted on is judged out of fold."""
 
     def test_evaluate(self, folder, capsys):
         fitted = answer(capsys, "fit", folder / "train.csv", "--target", "income", "--model", folder / "t.kproba")
         found = answer(capsys, "evaluate", folder / "train.csv", "--model", folder / "t.kproba")
-        assert found["on"] == "leave-one-out"
-        assert found["log_loss"]["value"] == pytest.approx(fitted["leave_one_out"]["log_loss"], rel=1e-6)
+        assert found["on"] == "out-of-fold"
+        assert found["log_loss"]["value"] == pytest.approx(fitted["out_of_fold"]["log_loss"], rel=1e-6)
         assert answer(capsys, "evaluate", folder / "test.csv", "--model", folder / "t.kproba")["on"] == "held-out"
 
     def test_report(self, folder, capsys):
         about = answer(
             capsys, "report", folder / "train.csv", "--model", folder / "m.kproba", "--out", folder / "t.html"
         )
-        assert about["on"] == "leave-one-out"
+        assert about["on"] == "out-of-fold"
         page = (folder / "t.html").read_text()
         assert "logistic regression" in page and "evaluated by 5-fold" in page
 
@@ -496,11 +496,11 @@ class TestTrainingTable:
         options = ("--model", folder / "g.kproba")
         fitted = answer(capsys, "fit", folder / "gaps.csv", "--target", "income", "--weight", "w", *options)
         found = answer(capsys, "evaluate", folder / "gaps.csv", *options)
-        assert found["log_loss"]["value"] == pytest.approx(fitted["leave_one_out"]["log_loss"], rel=1e-6)
+        assert found["log_loss"]["value"] == pytest.approx(fitted["out_of_fold"]["log_loss"], rel=1e-6)
 
 
 class TestAuto:
-    """Tables mostly of categories: the better of least squares and likelihood by leave-one-out."""
+    """Tables mostly of categories: the better of least squares and likelihood, out of fold."""
 
     @pytest.fixture
     def rules(self, tmp_path):
@@ -515,7 +515,7 @@ class TestAuto:
         found = answer(capsys, "fit", rules, "--target", "label", "--model", rules.with_suffix(".kproba"))
         assert set(found["compared"]) == {"LSPC", "KernelLogisticRegression"}
         assert found["estimator"] == min(found["compared"], key=found["compared"].get)
-        assert found["leave_one_out"]["log_loss"] == min(found["compared"].values())
+        assert found["out_of_fold"]["log_loss"] == min(found["compared"].values())
 
     def test_a_named_estimator_is_alone(self, rules, capsys):
         for name, estimator in (("lspc", "LSPC"), ("klr", "KernelLogisticRegression")):

@@ -113,6 +113,8 @@ def fitted_objects():
     found += [step.fit(X) for step in [*steps, FunctionTransformer(), FeatureUnion([("a", StandardScaler())])]]
     words = TfidfVectorizer().fit(["some words", "other words"])
     bag = kproba.BagOfFeatures(n_words=2, random_state=0).fit([X[:10], X[10:]])
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    found.append(kproba.LSPC(random_state=0).fit(X, X[:, 0] > 0))  # which has what a learnt kernel adds
     return [*found, kproba.PictureDescriptors(), words, words._tfidf, bag, bag._lookup]
 
 

@@ -65,6 +65,12 @@ def cancer():
 
 
 @pytest.fixture(scope="module")
+def searched(cancer):
+    """A model that compared kernels, widths and ridges instead of learning a kernel."""
+    return LSPC(penalty="parameters", random_state=0).fit(*cancer[3:])
+
+
+@pytest.fixture(scope="module")
 def three():
     return made_up(700, ["a", "b", "c"])
 
@@ -299,7 +305,7 @@ class TestModels:
 
     def test_pipeline(self):
         X, y = load_iris(return_X_y=True)
-        model = make_pipeline(StandardScaler(), LSPC(random_state=0)).fit(X, y)
+        model = make_pipeline(StandardScaler(), LSPC(penalty="parameters", random_state=0)).fit(X, y)
         facts = collect(model, X, y, on="leave-one-out")
         assert facts.model == "LSPC" and ("earlier steps", "StandardScaler") in facts.fitted
         assert len(facts.panels) >= 2
@@ -367,7 +373,7 @@ class TestModels:
 
     def test_surface_shows_losses_over_the_width(self):
         X, y = load_iris(return_X_y=True)
-        model = SurfaceKernelClassifier(random_state=0, n_centers=10).fit(X, y)
+        model = SurfaceKernelClassifier(random_state=0, n_centers=10, kernel="gaussian").fit(X, y)
         assert not search_panels(model)[0].is_map
         assert "search-0" in Reader(page(collect(model, X, y, on="leave-one-out"))).ids()
 
@@ -387,12 +393,12 @@ class TestModels:
 
     def test_most_relevant_columns_are_shown(self, cancer):
         model, X, y, _, _ = cancer
-        weight = model.scaling_.relevance
+        weight = model.feature_importances_
         best = [model.feature_names_in_[j] for j in np.argsort(-weight, kind="stable")[:6]]
         assert collect(model, X, y).columns == tuple(best)
 
-    def test_search_map_marks_the_choice(self, cancer):
-        model = cancer[0]
+    def test_search_map_marks_the_choice(self, searched):
+        model = searched
         panels = search_panels(model)
         (winner,) = [panel for panel in panels if panel.chosen is not None]
         assert winner.chosen == (model.width_, model.ridge_)
@@ -659,8 +665,8 @@ class TestDisplays:
         with pytest.raises(TypeError, match="proba must be a non-empty dict of names and probabilities, got ndarray"):
             displays.ScoresDisplay.from_predictions(y, proba)
 
-    def test_search_map(self, cancer):
-        model = cancer[0]
+    def test_search_map(self, searched):
+        model = searched
         found = displays.SearchMapDisplay.from_estimator(model)
         assert [ax.get_title() for ax in found.axes_] == [panel.title for panel in search_panels(model)]
         with pytest.raises(ValueError, match="axes has length 1, but 3 plots need 3 axes"):
@@ -668,7 +674,9 @@ class TestDisplays:
 
     def test_search_line(self):
         X, y = load_iris(return_X_y=True)
-        found = displays.SearchMapDisplay.from_estimator(SurfaceKernelClassifier(n_centers=10).fit(X, y))
+        found = displays.SearchMapDisplay.from_estimator(
+            SurfaceKernelClassifier(n_centers=10, kernel="gaussian").fit(X, y)
+        )
         assert found.axes_[0].get_xlabel() == "width"
 
     def test_nothing_to_map(self):

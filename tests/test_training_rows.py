@@ -57,7 +57,7 @@ def judged(capsys, path, model, command="evaluate", *more) -> dict:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Models with leave-one-out from a file in memory and from a stream, and one without, as of large tables."""
+    """Models with out-of-fold probabilities, from a file and from a stream, and one without, as of large tables."""
     path = tmp_path_factory.mktemp("training")
     train = written(table(), path / "train.csv")
     fit = ("fit", train, "--target", "y", "--quiet", "--estimator", "lspc", "--model")
@@ -70,14 +70,14 @@ def folder(tmp_path_factory):
     return path
 
 
-class TestWithLeaveOneOut:
+class TestOutOfFold:
     @pytest.mark.parametrize("model", ["whole.kproba", "stream.kproba"])
     def test_the_file_itself(self, folder, model, capsys):
         """`fit --stream` and then `evaluate` of the same file reported training errors as those of new rows."""
         found = judged(capsys, folder / "train.csv", folder / model)
-        assert found["on"] == "leave-one-out" and found["training_rows"] == N
+        assert found["on"] == "out-of-fold" and found["training_rows"] == N
         clf = load(folder / model).classifier
-        wrong = clf.classes_[clf.loo_proba_.argmax(axis=1)] != table()["y"]
+        wrong = clf.classes_[clf.oof_proba_.argmax(axis=1)] != table()["y"]
         assert found["error"]["value"] == pytest.approx(wrong.mean())
 
     @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".xlsx"])
@@ -85,7 +85,7 @@ class TestWithLeaveOneOut:
         own = judged(capsys, folder / "train.csv", folder / "whole.kproba")
         other = written(table().sample(frac=1, random_state=0), folder / f"other{suffix}")
         found = judged(capsys, other, folder / "whole.kproba")
-        assert found["on"] == "leave-one-out" and found["training_rows"] == N
+        assert found["on"] == "out-of-fold" and found["training_rows"] == N
         for measure in ("error", "log_loss", "brier"):
             assert found[measure]["value"] == pytest.approx(own[measure]["value"], rel=1e-9)
 
@@ -94,18 +94,18 @@ class TestWithLeaveOneOut:
         small = judged(capsys, other, folder / "whole.kproba")
         monkeypatch.setattr(_frames, "LARGE_BYTES", 1)
         large = judged(capsys, other, folder / "whole.kproba", "evaluate", "--chunk-rows", 50)
-        assert small["on"] == large["on"] == "leave-one-out"
+        assert small["on"] == large["on"] == "out-of-fold"
         assert small["log_loss"] == large["log_loss"]
 
     def test_a_part(self, folder, capsys):
         found = judged(capsys, written(table().iloc[50:90], folder / "part.csv"), folder / "whole.kproba")
-        assert found["on"] == "leave-one-out" and found["training_rows"] == 40
+        assert found["on"] == "out-of-fold" and found["training_rows"] == 40
 
     def test_among_others(self, folder, capsys):
         both = pd.concat([table(1), table().iloc[:60]]).sample(frac=1, random_state=0)
         path = written(both, folder / "both.csv")
         found = judged(capsys, path, folder / "whole.kproba")
-        assert found["on"] == "leave-one-out and held-out" and found["training_rows"] == 60
+        assert found["on"] == "out-of-fold and held-out" and found["training_rows"] == 60
         assert run("evaluate", path, "--model", folder / "whole.kproba") == 0
         assert "60 of these 300 rows equal training rows of the model" in capsys.readouterr().err
 
@@ -114,7 +114,7 @@ class TestWithLeaveOneOut:
         twice = pd.concat([table(), table().iloc[:100]])
         path, model = written(twice, folder / "twice.csv"), folder / "twice.kproba"
         assert run("fit", path, "--target", "y", "--model", model, "--quiet", "--estimator", "lspc") == 0
-        assert judged(capsys, path, model)["on"] == "leave-one-out"
+        assert judged(capsys, path, model)["on"] == "out-of-fold"
         assert judged(capsys, written(table().iloc[:80], folder / "p.csv"), model)["training_rows"] == 80
         often = written(pd.concat([table().iloc[:20]] * 3), folder / "often.csv")
         assert judged(capsys, often, folder / "whole.kproba")["training_rows"] == 60
@@ -131,7 +131,7 @@ class TestWithLeaveOneOut:
     def test_report(self, folder, capsys):
         path = written(pd.concat([table(1), table().iloc[:60]]), folder / "both.csv")
         found = judged(capsys, path, folder / "whole.kproba", "report", "--out", folder / "both.html")
-        assert found["on"] == "leave-one-out and held-out"
+        assert found["on"] == "out-of-fold and held-out"
         assert "60 of these 300 rows equal training rows" in (folder / "both.html").read_text()
 
 

@@ -148,6 +148,8 @@ def judge(X: Floats, y: NDArray[np.int64], proba: Floats) -> float:
     displays.ScoresDisplay.from_predictions(y, {"ours": proba, "theirs": proba})
     displays.RiskCoverageDisplay.from_predictions(y, proba, confidence=0.9)
     displays.SearchMapDisplay.from_estimator(LSPC().fit(X, y))
+    displays.ImportanceDisplay.from_estimator(LSPC().fit(X, y), names=["a", "b"], most=5).plot()
+    displays.KernelLearningDisplay.from_estimator(LSPC().fit(X, y)).plot()
     print(bins.confidence, thresholds, report.macro.auc, three_classes_2010(100, random_state=0).posterior(X))
     return loss + metrics.calibration_error(y, proba)
 

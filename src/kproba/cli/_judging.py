@@ -9,7 +9,7 @@ import numpy as np
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT, pandas
 from ..data.tables import LabelledTable
-from ..report.facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, Facts, about_rows, describe, judged
+from ..report.facts import BY_NAME, HELD_OUT, TRAINING, Facts, about_rows, describe, judged
 from . import _frames, _models, _text
 from ._training import Recognition, row_digests
 
@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
 
 def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
-    """One pass over a table. Training rows are evaluated by leave-one-out if the model has it."""
+    """One pass over a table. Training rows are evaluated out of fold or by leave-one-out if the model has either."""
     recognition = None if model.seen is None else Recognition(model.seen)
     frames, labels, predicted, numbers = [], [], [], []
     for frame, y in table.frames(title="probabilities"):
@@ -69,12 +69,14 @@ def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
     )
     if recognition is None or not recognition.n_training:
         return Rows(X, y, proba, HELD_OUT, 0)
-    if model.left_out is None:
+    left_out = model.left_out
+    if left_out is None:
         return Rows(X, y, proba, TRAINING, recognition.n_training)
     known = np.concatenate(numbers)
     in_training = known >= 0
-    proba[in_training] = model.left_out[known[in_training]]
-    return Rows(X, y, proba, LEAVE_ONE_OUT if in_training.all() else MIXED, recognition.n_training)
+    proba[in_training] = left_out.proba[known[in_training]]
+    alone, among_others = BY_NAME[left_out.name]
+    return Rows(X, y, proba, alone if in_training.all() else among_others, recognition.n_training)
 
 
 def in_memory(table: LabelledTable):

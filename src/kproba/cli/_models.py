@@ -15,6 +15,7 @@ from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKerne
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
 from ..data.tables import Table
+from ..estimators._honest import Honest, honest_probabilities
 from . import _frames
 from ._kinds import ColumnKinds
 from ._training import SeenRows
@@ -52,12 +53,12 @@ class TableModel(BaseEstimator):
         self.seen = seen
 
     @property
-    def left_out(self) -> np.ndarray | None:
-        """Leave-one-out probabilities of all training rows, if available."""
-        proba = getattr(self.classifier, "loo_proba_", None)
-        if proba is None or self.seen is None or not self.seen.has_all or len(proba) != self.seen.n_rows:
+    def left_out(self) -> Honest | None:
+        """Probabilities of all training rows by models without them, out of fold or by leave-one-out, if available."""
+        found = honest_probabilities(self.classifier)
+        if found is None or self.seen is None or not self.seen.has_all or len(found.proba) != self.seen.n_rows:
             return None
-        return proba
+        return found
 
     @property
     def classes(self) -> np.ndarray:
@@ -94,7 +95,7 @@ class TableModel(BaseEstimator):
 
 
 def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
-    """The named classifier, or the candidates that leave-one-out selects from."""
+    """The named classifier, or the candidates to select from by out-of-fold or leave-one-out loss."""
     if name != AUTO:
         return [ESTIMATORS[name](**options)]
     binary = np.mean([len(np.unique(column)) <= 2 for column in np.asarray(X).T])

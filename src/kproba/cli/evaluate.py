@@ -1,7 +1,8 @@
 """Evaluate a saved model on labelled rows.
 
 Prints error, log-loss, Brier score and calibration error with 90 % intervals, next to those of the class shares alone.
-Training rows are recognised and evaluated by leave-one-out; if the model has none, the output says so.
+Training rows are recognised and evaluated out of fold, by models that never saw them, or else by leave-one-out; if the
+model has neither, the output says so.
 
 examples:
   kproba evaluate test.csv --model income.kproba

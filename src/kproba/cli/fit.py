@@ -1,8 +1,8 @@
 """Fit a classifier to a table and save it to a file.
 
-Columns may be numbers, categories, dates or text, with missing values; skrub encodes them. Kernel, width, ridge and the
-calibration of the probabilities are selected by leave-one-out. For a large table, the encoding is fitted on a sample,
-and all rows are read chunk by chunk, so memory does not grow with their number.
+Columns may be numbers, categories, dates or text, with missing values; skrub encodes them. The kernel is
+learnt from the rows; the error and log-loss out of fold say what to expect of new rows. For a large table, the encoding
+is fitted on a sample, and all rows are read chunk by chunk, so memory does not grow with their number.
 
 examples:
   kproba fit people.csv --target income --model income.kproba
@@ -23,11 +23,14 @@ from sklearn.metrics import log_loss
 
 from ..data.tables import LabelledTable, TableSource
 from ..estimators import LSPC
+from ..estimators._honest import ATTRIBUTES
 from ..io import check_folder
 from . import _frames, _models, _text
 from ._training import RowSketch
 
 NAME = "fit"
+#: Results of the training rows, the most honest first: the key in --json, and the attribute and the words for it.
+LEFT_OUT = {"out_of_fold": (ATTRIBUTES["oof"], "out of fold"), "leave_one_out": (ATTRIBUTES["loo"], "leave-one-out")}
 
 
 def add_options(command) -> None:
@@ -131,16 +134,17 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
 
 
 def _best(args, X, y, weight) -> tuple[Any, dict]:
-    """The classifier with the smallest leave-one-out loss, and the results of all candidates."""
+    """The classifier with the smallest loss out of fold, or else by leave-one-out, and the losses of all candidates."""
     fitted = [each.fit(X, y, weight) for each in _models.contenders(args.estimator, X, **_options(args))]
     found = [_left_out(each, y, weight) for each in fitted]
     if len(fitted) == 1:
-        return fitted[0], {"leave_one_out": found[0]} if found[0] else {}
-    losses = {type(each).__name__: about["log_loss"] for each, about in zip(fitted, found)}
+        return fitted[0], found[0]
+    key = next(key for key in LEFT_OUT if all(key in about for about in found))
+    losses = {type(each).__name__: about[key]["log_loss"] for each, about in zip(fitted, found)}
     best = int(np.argmin(list(losses.values())))
     listed = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
-    _text.remark(args, f"leave-one-out log-loss: {listed}")
-    return fitted[best], {"leave_one_out": found[best], "compared": losses}
+    _text.remark(args, f"{LEFT_OUT[key][1]} log-loss: {listed}")
+    return fitted[best], found[best] | {"compared": losses}
 
 
 def _options(args) -> dict:
@@ -182,13 +186,15 @@ def _about(model: _models.TableModel, n_rows: int, dropped: int, class_rows: dic
 
 
 def _left_out(classifier, y, weight) -> dict:
-    """Leave-one-out error and log-loss."""
-    proba = getattr(classifier, "loo_proba_", None)
-    if proba is None:
-        return {}
-    error = np.average(classifier.classes_[proba.argmax(axis=1)] != y, weights=weight)
-    loss = log_loss(y, proba, labels=classifier.classes_, sample_weight=weight)
-    return {"error": float(error), "log_loss": float(loss)}
+    """Error and log-loss of the training rows by each way of leaving them out that the classifier has."""
+    found = {}
+    for key, (attribute, _) in LEFT_OUT.items():
+        proba = getattr(classifier, attribute, None)
+        if proba is not None:
+            error = np.average(classifier.classes_[proba.argmax(axis=1)] != y, weights=weight)
+            loss = log_loss(y, proba, labels=classifier.classes_, sample_weight=weight)
+            found[key] = {"error": float(error), "log_loss": float(loss)}
+    return found
 
 
 def _chosen(classifier) -> dict:
@@ -209,8 +215,10 @@ def _summary(args, facts: dict) -> str:
         f"{target}: {classes}{more}",
         f"{facts['estimator']} in {facts['seconds']:.1f} s: {facts['kernel']} kernel, {facts['centers']} centres",
     ]
-    if "leave_one_out" in facts:
-        found = facts["leave_one_out"]
+    key = next((key for key in LEFT_OUT if key in facts), None)
+    if key is not None:
+        found, is_optimistic = facts[key], key == "leave_one_out"
         measured = f"error {_text.percent(found['error'])}, log-loss {found['log_loss']:.3f}"
-        lines.append(f"leave-one-out: {measured} (optimistic, since it selected the model)")
+        caveat = " (optimistic, since it selected the model)" if is_optimistic else ""
+        lines.append(f"{LEFT_OUT[key][1]}: {measured}{caveat}")
     return "\n".join([*lines, f"wrote {model} ({facts['bytes'] / 1024:,.0f} kB)"])

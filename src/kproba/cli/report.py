@@ -5,7 +5,7 @@ It shows how good the probabilities are, where they are wrong, which rows are un
 examples:
   kproba report test.csv --model income.kproba --out report.html
   kproba report test.csv --model income.kproba --train people.csv      (adds a logistic regression)
-  kproba report people.csv --model income.kproba      (the training table: evaluated by leave-one-out)
+  kproba report people.csv --model income.kproba      (the training table: evaluated out of fold)
 """
 
 from __future__ import annotations

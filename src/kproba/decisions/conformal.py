@@ -41,7 +41,8 @@ def conformal_sets(
     Parameters
     ----------
     proba_calibration : array of shape (n, n_classes)
-        Probabilities of rows that the classifier was not fitted on.
+        Probabilities of rows that the classifier was not fitted on. For the training rows of a classifier whose
+        kernel was learnt, use ``oof_proba_``.
     y : array of shape (n,)
         Their labels.
     proba_new : array of shape (m, n_classes)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..data.labels import check_weights, label_codes
 from ..estimators._base import KernelClassifier, is_source
+from ..estimators._honest import ATTRIBUTES, Honest, honest_probabilities
 from ..exceptions import NothingKeptWarning
 from ..typing import Inputs, Method, RandomState, Targets, available_if
 from ..validation import check_choice, check_fraction, check_lengths
@@ -43,7 +44,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ``predict`` returns ``reject_label`` for rows whose largest probability is below ``threshold_`` (textbook ch. 28,
     opening). With ``max_error``, the threshold is the smallest for which the error among the rows kept is at most
     ``max_error``, with probability ``confidence`` over the calibration rows. By default these are the training rows
-    with their leave-one-out probabilities, so nothing is fitted twice and nothing is held out.
+    with their out-of-fold or leave-one-out probabilities, so nothing is held out.
 
     **The guarantee.** Rows are sorted from the most to the least certain. If e of the k most certain rows are wrong,
     the test of "their error is above ``max_error``" has the p-value
@@ -51,8 +52,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ranks are tested in turn at level 1 − ``confidence`` until one fails. This is fixed-sequence testing, which needs
     no correction for the number of tests (Angelopoulos et al., 2021, *Learn then test*). The guarantee is exact for
     rows that the classifier was not fitted on (``FrozenEstimator``), if the error among the rows kept does not fall as
-    the threshold falls. Leave-one-out probabilities depend on each other and were used to choose the parameters, so
-    with them it is approximate; ``docs/reject.md`` has the proof and measures both.
+    the threshold falls. Out-of-fold probabilities come from several models, and leave-one-out probabilities were also
+    used to choose the parameters, so with them it is approximate; ``docs/reject.md`` has the proof, and
+    measures leave-one-out.
 
     Parameters
     ----------
@@ -72,10 +74,10 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     reject_label : optional
         What ``predict`` returns for a rejected row. The default is "reject" if the classes are strings or other objects
         and −1 if they are numbers, or one less than the smallest class if that is negative. It must not be a class.
-    calibration : {"auto", "loo", "cv"}, default="auto"
-        Source of the calibration probabilities: ``loo_proba_`` of the fitted estimator, which is slightly optimistic
-        because it was used to choose the parameters, or ``cross_val_predict``, which refits the estimator. ``"auto"``
-        uses ``loo_proba_`` if the estimator has it.
+    calibration : {"auto", "oof", "loo", "cv"}, default="auto"
+        Source of the calibration probabilities: ``oof_proba_`` of the fitted estimator; its ``loo_proba_``, which is
+        slightly optimistic because it was used to choose the parameters; or ``cross_val_predict``, which refits the
+        estimator. ``"auto"`` uses the first of these that the estimator has.
     cv : int or splitter, default=5
         Folds for ``calibration="cv"``.
 
@@ -88,7 +90,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     error_bound_ : upper bound on the error among the rows kept that holds with probability ``confidence``:
         ``max_error``, or the bound of Clopper and Pearson if the threshold did not depend on the rows.
     reject_label_ : the label of a rejected row.
-    calibrated_by_ : "loo", "cv" or "frozen".
+    calibrated_by_ : "oof", "loo", "cv" or "frozen".
     calibration_proba_, calibration_labels_ : arrays (n, n_classes) and (n,) used for the calibration.
     risk_coverage_curve_ : dict of arrays thresholds, coverage, error and upper_bound, from the most certain row down;
         each bound alone holds with probability ``confidence``.
@@ -110,7 +112,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> clf = RejectOption(LSPC(random_state=0), max_error=0.02).fit(X, y)
     >>> kept = ~clf.rejects(X_new)
     >>> print(f"{kept.mean():.2f} kept, error {(clf.predict(X_new) != y_new)[kept].mean():.2f}")
-    0.92 kept, error 0.00
+    0.90 kept, error 0.00
     >>> clf.predict_set(X_new[:1], coverage=0.99, as_labels=True)
     [array([0])]
     """
@@ -124,7 +126,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         threshold: float | None = None,
         confidence: float = 0.95,
         reject_label: Any = None,
-        calibration: Literal["auto", "loo", "cv"] | str = "auto",
+        calibration: Literal["auto", "oof", "loo", "cv"] | str = "auto",
         cv: Any = 5,
     ) -> None:
         self.estimator = estimator
@@ -203,9 +205,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Sets of labels that contain the true label of a new row with probability ``coverage``.
 
         They are computed from the scores of the calibration rows; nothing is fitted. With a ``FrozenEstimator``, the
-        coverage is guaranteed. With leave-one-out, it holds for stable classifiers: those whose prediction for a row
-        changes little when a single other row is left out of the fit. See :func:`kproba.conformal_sets` for the
-        options.
+        coverage is guaranteed. Out of fold and with leave-one-out, it holds for stable classifiers: those whose
+        prediction for a row changes little when other rows are left out of the fit. See
+        :func:`kproba.conformal_sets` for the options.
 
         Returns
         -------
@@ -238,20 +240,26 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self._proba(X)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = _with_loo(clone(self.estimator), self.calibration).fit(X, y, **weights)
-        self.calibrated_by_ = "cv" if self.calibration == "cv" else "loo"
-        if self.calibrated_by_ == "loo" and not hasattr(self.estimator_, "loo_proba_"):
-            if self.calibration == "loo":
-                raise ValueError(
-                    f"calibration='loo': {type(self.estimator_).__name__} has no loo_proba_; use calibration='cv'."
-                )
-            self.calibrated_by_ = "cv"
-        if self.calibrated_by_ == "loo":
-            return self.estimator_.loo_proba_
+        found = self._of_training_rows()
+        if found is not None:
+            self.calibrated_by_, proba = found
+            return proba
+        self.calibrated_by_ = "cv"
         from sklearn.model_selection import cross_val_predict  # slow to import and rarely needed
 
         return cross_val_predict(
             clone(self.estimator), X, y, cv=self.cv, method="predict_proba", params=weights or None
         )
+
+    def _of_training_rows(self) -> Honest | None:
+        """The probabilities that came with the fit, unless the estimator is to be cross-validated."""
+        if self.calibration in ("auto", "cv"):
+            return honest_probabilities(self.estimator_) if self.calibration == "auto" else None
+        name, attribute = type(self.estimator_).__name__, ATTRIBUTES[self.calibration]
+        proba = getattr(self.estimator_, attribute, None)
+        if proba is None:
+            raise ValueError(f"calibration={self.calibration!r}: {name} has no {attribute}; use calibration='cv'.")
+        return Honest(self.calibration, proba)
 
     def _choose(self, codes: np.ndarray) -> None:
         """Choose the threshold, and evaluate it on the calibration rows."""
@@ -308,7 +316,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "Use threshold=0 to keep every row, for example if you only need predict_set."
             )
         check_fraction("confidence", self.confidence)
-        check_choice("calibration", self.calibration, ("auto", "loo", "cv"))
+        check_choice("calibration", self.calibration, ("auto", *ATTRIBUTES, "cv"))
         if self.max_error is not None:
             check_fraction("max_error", self.max_error)
         if self.threshold is not None:

@@ -2,6 +2,7 @@
 
 from .comparison import ScoresDisplay
 from .import_vectors import ImportPathDisplay
+from .learnt import ImportanceDisplay, KernelLearningDisplay
 from .predictions import ConfidenceHistogramDisplay, ReliabilityDisplay
 from .risk import RiskCoverageDisplay
 from .search import SearchMapDisplay
@@ -9,6 +10,8 @@ from .search import SearchMapDisplay
 __all__ = [
     "ConfidenceHistogramDisplay",
     "ImportPathDisplay",
+    "ImportanceDisplay",
+    "KernelLearningDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "ScoresDisplay",

@@ -32,7 +32,7 @@ from ..search.record import SearchRecord
 from ..threads import n_workers, row_slices
 from ..typing import Inputs, LinkName, Targets, available_if
 from ..validation import SMALLEST, check_columns, check_lengths, check_magnitude, check_square, check_tensor
-from ._hints import advice_on, explain_unknown_parameters, why_no_leave_one_out
+from ._hints import LEARNT, advice_on, explain_unknown_parameters, why_no_leave_one_out, why_not_learnt
 from ._reading import Training
 from ._sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
 
@@ -79,6 +79,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     intercept_: np.ndarray | float
     loo_scores_: np.ndarray
     loo_proba_: np.ndarray
+    oof_proba_: np.ndarray
+    feature_importances_: np.ndarray
+    fold_importances_: np.ndarray
+    learning_curve_: dict[str, np.ndarray]
     search_results_: dict[str, np.ndarray]
     ridge_: float
     n_iter_: int
@@ -103,6 +107,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         def __getattr__(self, name: str):
             if name in ("loo_scores_", "loo_proba_"):
                 raise why_no_leave_one_out(self, name)
+            if name in LEARNT:
+                raise why_not_learnt(self, name)
             return object.__getattribute__(self, name)  # raises the original error again
 
     def _read_rows(self, X, y, sample_weight, groups=None) -> tuple[Rows, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Hints in error messages: parameters of other classifiers, and missing leave-one-out scores."""
+"""Hints in error messages: parameters of other classifiers, and missing fitted attributes."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ NEEDLESS = {
     "max_iter": "the solution is exact",
     "nu": "there is no margin",
 }
+#: Attributes that a fit sets if it has learnt the kernel.
+LEARNT = ("oof_proba_", "feature_importances_", "fold_importances_", "learning_curve_")
 PAGE = "docs/leaving_svc.md lists the counterpart of every SVC parameter."
 
 
@@ -84,4 +86,18 @@ def why_no_leave_one_out(estimator: Any, name: str) -> AttributeError:
         why = f"the fit summed over a source of rows or a large table and kept no scores of single rows; {otherwise}"
     else:
         why = "leave-one-out was not needed to select parameters, so it was not computed; use loo=True."
+    return AttributeError(f"{kind} has no {name}: {why}", name=name, obj=estimator)
+
+
+def why_not_learnt(estimator: Any, name: str) -> AttributeError:
+    """The error for an attribute of :data:`LEARNT` if the fit did not set it."""
+    kind, fitted = type(estimator).__name__, vars(estimator)
+    if "coef_" not in fitted:
+        return NotFittedError(f"This {kind} instance is not fitted yet; fit sets {name}.")
+    if "learning_curve_" not in fitted:
+        why = "the kernel was not learnt, which needs kernel='auto', width='auto' and 100 distinct dense rows."
+    elif not estimator.link_.gives_probabilities:
+        why = "link='none' gives no probabilities; use another link."
+    else:
+        why = "the fit summed over the rows and kept none of them; hold some out instead."
     return AttributeError(f"{kind} has no {name}: {why}", name=name, obj=estimator)

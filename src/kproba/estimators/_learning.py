@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..kernels.learnt import Learnt
-from ..links import positive_prior
+from ..links import in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, LearntKernel, learn
@@ -63,31 +65,48 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
 
 def _proba_without_fold(model, kernel: Learnt, noise: float, all_rows: bool, rows: Rows, X_new) -> np.ndarray:
     """Probabilities of the rows of a fold, by a model of all other rows with a given kernel."""
-    if not rows.is_multilabel and len(np.unique(rows.labels)) == 1:
-        return np.tile(positive_prior(rows), (len(X_new), 1))
+    if rows.is_multilabel:
+        return _without_fold(model, kernel, noise, rows).predict_proba(X_new)
+    known = np.unique(rows.labels)
+    if len(known) == 1:
+        return _with_unseen_classes(np.ones((len(X_new), 1)), known, rows)
+    return _with_unseen_classes(_without_fold(model, kernel, noise, rows).predict_proba(X_new), known, rows)
+
+
+def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
+    """A model of some rows with a given kernel, and otherwise with the user's parameters."""
     fold_model = clone(model).set_params(kernel=kernel, scaling=None, class_weight=None, verbose=0, random_state=0)
-    if _is_auto(model.ridge) and model._ridge_is_noise:
+    params = fold_model.get_params(deep=False)
+    if "loo" in params:  # only what calibrates the link or selects the ridge
+        fold_model.set_params(loo="auto")
+    if isinstance(params.get("centers"), Integral):
+        fold_model.set_params(centers=min(params["centers"], len(rows)))
+    if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
     if all_rows and _is_auto(getattr(model, "centers", None)):
         fold_model.set_params(centers="all")
     groups = {} if rows.together is None else {"groups": rows.together}
-    fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
-    return _aligned(fold_model.predict_proba(X_new), fold_model.classes_, rows)
+    return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
 
 
-def _aligned(proba: np.ndarray, classes: np.ndarray, rows: Rows) -> np.ndarray:
-    """Probabilities in the order of all classes; a class that the fold's model has not seen has probability zero."""
-    if rows.is_multilabel:
-        return proba
-    whole = np.zeros((len(proba), rows.n_classes))
-    whole[:, classes] = proba
+def _with_unseen_classes(proba: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:
+    """Probabilities in the order of all classes. A class that the model has not seen gets 1/(n + c) by Laplace's rule:
+    with zero, a single row of a rare class would make the log-loss infinite.
+    """
+    unseen = 1.0 / (len(rows) + rows.n_classes)
+    whole = np.full((len(proba), rows.n_classes), unseen)
+    whole[:, known] = proba * (1.0 - unseen * (rows.n_classes - len(known)))
     return whole
 
 
-def importances(kernel: Learnt, rows: Rows, seed: int) -> np.ndarray:
-    """The share of each column in the distances of the learnt kernel, weighted by its mixture."""
+def importances(kernels: Sequence[Learnt], rows: Rows, seed: int) -> np.ndarray:
+    """The share (k, d) of each column in the distances of each learnt kernel, weighted by its mixture."""
     some = rows.X[sample_rows(rows, SPREAD_ROWS, seed)]
     differences = np.array([np.abs(column[:, None] - column).mean() for column in some.T])
+    return np.array([_shares(kernel, differences) for kernel in kernels])
+
+
+def _shares(kernel: Learnt, differences: np.ndarray) -> np.ndarray:
     along = np.asarray(kernel.weights) * differences
     parts = np.array([along, along**2, along**2, along**2])
     totals = parts.sum(axis=1, keepdims=True)
@@ -97,16 +116,21 @@ def importances(kernel: Learnt, rows: Rows, seed: int) -> np.ndarray:
 
 
 def store_learnt(model, table: Prepared, data: Training) -> None:
-    """Set what the learnt kernel adds to the fitted attributes."""
-    model._forget("feature_importances_", "learning_curve_", "oof_proba_")
+    """Set what the learnt kernel adds to the fitted attributes; call it when the model can predict."""
+    model._forget("feature_importances_", "fold_importances_", "learning_curve_", "oof_proba_")
     learnt = table.learnt
     if learnt is None:
         return
-    model.feature_importances_ = importances(learnt.kernel, table.rows, data.seed)
+    kernels = [learnt.kernel, *(kernel for kernel, _ in learnt.of_folds)]
+    found = importances(kernels, table.rows, data.seed)
+    model.feature_importances_, model.fold_importances_ = found[0], found[1:]
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
-    model.oof_proba_ = out_of_fold(model, learnt, table.rows)[data.place]
+    proba, absent = out_of_fold(model, learnt, table.rows)[data.place], np.flatnonzero(data.place < 0)
+    if len(absent):  # rows of weight zero are in no fold, and no model saw them
+        proba[absent] = in_blocks(model.link_.probabilities, model._scores(data.inputs[absent]))
+    model.oof_proba_ = proba
 
 
 def _is_auto(value) -> bool:

@@ -141,7 +141,7 @@ def _batch(model, X, y, sample_weight, first: bool) -> ArraySource:
 
 def _begin(model, source: ArraySource, classes) -> Partial:
     """The initial state: the classes, and an empty summary."""
-    model._forget("loo_scores_", "loo_proba_")
+    model._forget("loo_scores_", "loo_proba_", "oof_proba_")
     classes = getattr(model, "classes_", None) if classes is None else classes
     if classes is None:
         raise ValueError("classes must be passed on the first call to partial_fit: all that can occur in any call.")

@@ -76,7 +76,7 @@ class Training:
 
 def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=None, groups=None) -> Training:
     """Check and read the training data; also sets the model's classes and the columns of X."""
-    model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_")
+    model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_", "oof_proba_")
     model.device_ = choose_device(model.device, X)
     y, sample_weight = to_numpy(y), to_numpy(sample_weight)
     source = _source_of(model, X, y, sample_weight)

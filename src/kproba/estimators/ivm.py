@@ -56,6 +56,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
 from ._base import KernelClassifier
+from ._learning import store_learnt
 from ._parameters import documented_fit
 from ._prepared import prepare
 from ._reading import Training, read
@@ -171,6 +172,12 @@ class ImportVectorMachine(KernelClassifier):
         import points; for a source, the objective is the one predicted in each round.
     loo_scores_, loo_proba_ : arrays (n, n_classes): approximate predictions for each training row by a model fitted
         without it, with the same import points. Not available for a source of rows.
+    oof_proba_ : array (n, n_classes), if the kernel was learnt: the probabilities of each training row by a model that
+        never saw its outer fold. Unlike ``loo_proba_``, they chose no more than the number of steps: use them to
+        judge the model.
+    feature_importances_, fold_importances_ : arrays (n_features,) and (n_folds, n_features), if the kernel was learnt:
+        the share of each column in the distances of the kernel, and of those learnt without each outer fold.
+    learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.
     n_iter_ : number of steps of that search.
     n_passes_ : number of passes over a source in the search, not counting one for the summary of the rows and one that
         finds the indices of the import points.
@@ -254,6 +261,7 @@ class ImportVectorMachine(KernelClassifier):
             search = self._search_source if data.is_sample else self._search_memory
             final, rows = search(data, kernel, ridges, given, progress)
         self._store_points(final, path or final.points, rows)
+        store_learnt(self, table, data)
         if not data.is_sample:
             self._store_leave_one_out(final.model.task.loss.scores(leave_one_out(final.model)), data)
         self._warn_if_cut(final.points[-1])

@@ -45,6 +45,7 @@ from ..typing import (
 )
 from ..validation import check_count, check_fraction, look_up
 from ._base import KernelClassifier
+from ._learning import store_learnt
 from ._parameters import (
     center_choice,
     center_for_every_row,
@@ -137,6 +138,12 @@ class KernelLogisticRegression(KernelClassifier):
     coef_, intercept_ : arrays (b, n_classes) and (n_classes,). The scores of a row sum to zero over the classes.
     loo_scores_, loo_proba_ : arrays (n, n_classes): predictions for each training row by a model fitted without it,
         to first order. Above 50,000 rows only with ``loo=True``.
+    oof_proba_ : array (n, n_classes), if the kernel was learnt: the probabilities of each training row by a model that
+        never saw its outer fold. Unlike ``loo_proba_``, they chose no more than the number of steps: use them to
+        judge the model.
+    feature_importances_, fold_importances_ : arrays (n_features,) and (n_folds, n_features), if the kernel was learnt:
+        the share of each column in the distances of the kernel, and of those learnt without each outer fold.
+    learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.
     n_iter_ : int, number of solver steps; for a source of rows, of passes over it.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
@@ -219,6 +226,7 @@ class KernelLogisticRegression(KernelClassifier):
             solved = self._solve_on_all_rows(search, best, rows, data)
         link = Sigmoid() if data.rows.is_multilabel else Softmax()
         self._store(solved, link, search.record, data.rows)
+        store_learnt(self, table, data)
         self._store_leave_one_out(solved.solution.held_out, data)
         data.finish()
         return self

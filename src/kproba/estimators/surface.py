@@ -41,6 +41,7 @@ from ..typing import (
 )
 from ..validation import check_choice, check_count, check_given_centers, look_up
 from ._base import KernelClassifier
+from ._learning import store_learnt
 from ._parameters import check_search_parameters, documented_fit, scores_of_all
 from ._partial import Partial, TakesMoreRows
 from ._prepared import prepare
@@ -138,6 +139,12 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     history_ : array, the best objective at every hundredth of ``max_iter``, for the paper's solvers.
     n_iter_ : int, number of solver steps.
     loo_scores_, loo_proba_ : arrays (n, n_classes): predictions for each training row by a model fitted without it.
+    oof_proba_ : array (n, n_classes), if the kernel was learnt: the probabilities of each training row by a model that
+        never saw its outer fold. Unlike ``loo_proba_``, they chose no more than the number of steps: use them to
+        judge the model.
+    feature_importances_, fold_importances_ : arrays (n_features,) and (n_folds, n_features), if the kernel was learnt:
+        the share of each column in the distances of the kernel, and of those learnt without each outer fold.
+    learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
     n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -228,6 +235,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
                 problem = problem.with_sums(data.everything, self.scaling_, self.device_)
             held_out = self._solve(problem, data.rows)
         self.search_results_ = record.columns()
+        store_learnt(self, table, data)
         self._store_leave_one_out(held_out, data)
 
     def _solve(self, problem: Surface, rows: Rows) -> np.ndarray | None:

@@ -106,6 +106,23 @@ def _four_amplitudes(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 4 and all(accepts("float >= 0 < 1e75", each) for each in value)
 
 
+def _a_learning_curve(value: Any) -> bool:
+    """Columns of equal length; a loss may be infinite where a kernel matrix is singular."""
+    names = ("steps", "leave_one_out", "out_of_fold")
+    if not isinstance(value, dict) or tuple(value) != names:
+        return False
+    lengths = {len(column) for column in value.values() if accepts("nan64[n]", column)}
+    return all(accepts("nan64[n]", column) for column in value.values()) and len(lengths) == 1 and 0 not in lengths
+
+
+def _it_has_learnt_about_its_own_columns(clf) -> bool:
+    """Probabilities of the classes, and importances of the columns."""
+    shares, proba = getattr(clf, "feature_importances_", None), getattr(clf, "oof_proba_", None)
+    if shares is not None and len(shares) != getattr(clf, "n_features_in_", None):
+        return False
+    return proba is None or proba.shape[1] == len(clf.classes_)
+
+
 def _it_has_a_weight_for_every_column(basis: Basis) -> bool:
     if not isinstance(basis.kernel, Learnt):
         return True
@@ -516,7 +533,12 @@ _DECLARATIONS = (
         scaling_=(Scaling, None),
         _multilabel=bool,
         _on_items=bool,
+        oof_proba_=(ABSENT, "float[nc] >= 0 <= 1"),
+        feature_importances_=(ABSENT, "float[d] >= 0 <= 1"),
+        fold_importances_=(ABSENT, "float[fd] >= 0 <= 1"),
+        learning_curve_=(ABSENT, _a_learning_curve),
         relations=[
+            _it_has_learnt_about_its_own_columns,
             _its_link_matches_its_classes,
             _its_coefficients_match_its_centres_and_classes,
             _its_columns_match_its_centres_and_scaling,

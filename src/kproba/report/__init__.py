@@ -16,7 +16,7 @@ def write_report(
     y: Targets = None,
     path: PathLike = "report.html",
     *,
-    on: Literal["held-out", "leave-one-out", "training"] | str = "held-out",
+    on: Literal["held-out", "out-of-fold", "leave-one-out", "training"] | str = "held-out",
     X_train: Inputs = None,
     y_train: Targets = None,
     names: Sequence[str] | None = None,
@@ -29,14 +29,16 @@ def write_report(
     ----------
     model : fitted classifier of kproba, pipeline that ends in one, or any classifier with ``predict_proba``
     X, y : rows that the model was not fitted on, and their labels
-        With ``on="leave-one-out"``, the training rows; then y is required, and X is only used to show values of rows.
+        With ``on="out-of-fold"`` or ``"leave-one-out"``, the training rows; then y is required, and X is only used to
+        show values of rows and for the logistic regression.
     path : str or Path, default="report.html"
         The file is written atomically.
-    on : {"held-out", "leave-one-out", "training"}, default="held-out"
-        ``"leave-one-out"`` evaluates ``loo_proba_``, the prediction for each training row without that row. It was used
-        to choose the parameters, so the results are optimistic.
-        ``"training"`` is for training rows of models without ``loo_proba_``; the report then says that its results do
-        not apply to new rows.
+    on : {"held-out", "out-of-fold", "leave-one-out", "training"}, default="held-out"
+        ``"out-of-fold"`` evaluates ``oof_proba_``, the prediction for each training row by a model that never saw its
+        fold. ``"leave-one-out"`` evaluates ``loo_proba_``, the prediction for each training row without that row. It
+        was used to choose the parameters, so the results are optimistic.
+        ``"training"`` is for training rows of models that have neither; the report then says that its results do not
+        apply to new rows.
     X_train, y_train : training rows, optional
         If given, the model is compared with a logistic regression and with the class shares of these rows.
     names : sequence of str, optional

@@ -24,9 +24,12 @@ class ModelProba(NamedTuple):
     proba: np.ndarray
 
 
-def baselines(model, rows, y_train, X_train, leave_one_out: bool, seed: int) -> tuple[list[ModelProba], list[str]]:
-    """Class shares, logistic regression, and notes about how they were obtained or why they are missing."""
-    if leave_one_out:
+def baselines(model, rows, y_train, X_train, only_training: bool, seed: int) -> tuple[list[ModelProba], list[str]]:
+    """Class shares, logistic regression, and notes about how they were obtained or why they are missing.
+
+    If the rows are ``only_training`` rows, logistic regression is evaluated by folds of these.
+    """
+    if only_training:
         notes: list[str] = []
         shares = _shares(rows.codes, len(model.classes_))
         regression, more = _by_folds(model, rows, seed)

@@ -15,7 +15,9 @@ from ..data.dask import is_dask
 from ..data.labels import encode
 from ..data.tables import LabelledTable
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
+from ..estimators._honest import ATTRIBUTES
 from .baselines import ModelProba, baselines
+from .learnt import Importances, LearningCurve, final_step, importances_of, learning_curve_of
 from .measures import (
     Histogram,
     Interval,
@@ -47,9 +49,15 @@ LINKS = {
 }
 #: Classifiers whose leave-one-out is not exact.
 APPROXIMATE = ("KernelLogisticRegression", "ImportVectorMachine")
-#: How rows are evaluated: predictions for new rows; leave-one-out; leave-one-out for training rows and predictions for
-#: others; or, as a last resort, predictions for training rows.
-HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING = "held-out", "leave-one-out", "leave-one-out and held-out", "training"
+#: How rows are evaluated: predictions for new rows; training rows by models that never saw their fold, or by
+#: leave-one-out; these among new rows, for which there are predictions; or, as a last resort, predictions for training
+#: rows.
+HELD_OUT, OUT_OF_FOLD, LEAVE_ONE_OUT, TRAINING = "held-out", "out-of-fold", "leave-one-out", "training"
+OUT_OF_FOLD_MIXED, LEAVE_ONE_OUT_MIXED = f"{OUT_OF_FOLD} and {HELD_OUT}", f"{LEAVE_ONE_OUT} and {HELD_OUT}"
+#: Source of the probabilities of training rows -> how rows are evaluated if all are training rows, and if some are.
+BY_NAME = {"oof": (OUT_OF_FOLD, OUT_OF_FOLD_MIXED), "loo": (LEAVE_ONE_OUT, LEAVE_ONE_OUT_MIXED)}
+#: How rows are evaluated -> the attribute that has the probabilities of all training rows.
+OF_TRAINING_ROWS = {on: ATTRIBUTES[name] for name, (on, _) in BY_NAME.items()}
 
 
 @dataclass(frozen=True)
@@ -107,8 +115,9 @@ class PathFacts:
 class Facts:
     """The content of a report.
 
-    ``on`` is "held-out", "leave-one-out", "leave-one-out and held-out" or "training". ``fitted`` has (name, value)
-    pairs that describe the model, and ``notes`` are caveats about the rows and the baselines.
+    ``on`` is "held-out", "out-of-fold", "leave-one-out", one of the last two with " and held-out", or "training".
+    ``fitted`` has (name, value) pairs that describe the model, and ``notes`` are caveats about the rows and the
+    baselines.
     """
 
     title: str
@@ -121,6 +130,8 @@ class Facts:
     fitted: tuple[tuple[str, str], ...]
     panels: tuple[SearchPanel, ...]
     path: PathFacts | None
+    importances: Importances | None
+    curve: LearningCurve | None
     scores: tuple[Score, ...]
     reliability: Reliability
     histogram: Histogram
@@ -164,11 +175,12 @@ def describe(
     """The facts for evaluated rows; ``n_training`` of them are training rows, by default none or all."""
     if n_training is None:
         n_training = 0 if on == HELD_OUT else len(rows.codes)
-    others, notes = baselines(model, rows, y_train, X_train, on == LEAVE_ONE_OUT, random_state)
+    only_training = on in OF_TRAINING_ROWS
+    others, notes = baselines(model, rows, y_train, X_train, only_training, random_state)
     top = top_class(rows.codes, rows.proba)
     labels = tuple(map(str, model.classes_.tolist()))
     columns = _shown_columns(model, rows.X, names)
-    n_train = len(rows.codes) if on == LEAVE_ONE_OUT else None if y_train is None else len(y_train)
+    n_train = len(rows.codes) if only_training else None if y_train is None else len(y_train)
     lowest = 0.5 if len(labels) == 2 else 0.0
     wrong, order = np.flatnonzero(~top.correct), np.argsort(top.confidence, kind="stable")
     final = final_step(model)
@@ -183,6 +195,8 @@ def describe(
         fitted=_fitted(model),
         panels=search_panels(final),
         path=_path(final),
+        importances=importances_of(model, names),
+        curve=learning_curve_of(model),
         scores=scores_of([ModelProba(type(final).__name__, rows.proba), *others], rows.codes, random_state),
         reliability=reliability(top.confidence, top.correct),
         histogram=confidence_histogram(top.confidence, top.correct, lowest),
@@ -199,11 +213,6 @@ def describe(
     )
 
 
-def final_step(model):
-    """The classifier at the end of a pipeline, or the model itself."""
-    return model[-1] if isinstance(model, Pipeline) else model
-
-
 class Judged(NamedTuple):
     """Evaluated rows: inputs if there are any, indices of the true classes, and probabilities."""
 
@@ -213,13 +222,14 @@ class Judged(NamedTuple):
 
 
 def _judged(model, X, y, on: str, X_train, y_train) -> Judged:
-    if on == LEAVE_ONE_OUT:
+    if on in OF_TRAINING_ROWS:
         X, y = (X_train, y_train) if y is None else (X, y)
-        proba, how = _leave_one_out(model, y), "loo_proba_"
+        proba, how = _of_training_rows(model, y, on), OF_TRAINING_ROWS[on]
     elif on in (HELD_OUT, TRAINING):
         proba, how = _predicted(model, X, y), "predict_proba"
     else:
-        raise ValueError(f"on must be one of {HELD_OUT!r}, {LEAVE_ONE_OUT!r}, {TRAINING!r}, got {on!r}.")
+        known = ", ".join(map(repr, (HELD_OUT, *OF_TRAINING_ROWS, TRAINING)))
+        raise ValueError(f"on must be one of {known}, got {on!r}.")
     return judged(model, X, y, proba, how)
 
 
@@ -239,21 +249,30 @@ def judged(model, X, y, proba, how: str = "predict_proba") -> Judged:
     return Judged(None if is_dask(X) else to_numpy(X), codes, np.minimum(proba, 1.0))
 
 
-def _leave_one_out(model, y):
-    found = getattr(final_step(model), "loo_proba_", None)
+def _of_training_rows(model, y, on: str):
+    attribute, kind = OF_TRAINING_ROWS[on], type(final_step(model)).__name__
+    found = getattr(final_step(model), attribute, None)
+    if found is None and on == OUT_OF_FOLD:
+        raise ValueError(
+            f"on={on!r} needs {attribute}, which {kind} does not have; fit a classifier of kproba with kernel='auto' "
+            f"on 100 distinct rows or more, use on={LEAVE_ONE_OUT!r}, or pass rows X and y that it was not fitted on."
+        )
     if found is None:
         raise ValueError(
-            f"on='leave-one-out' needs loo_proba_, which {type(final_step(model)).__name__} does not have; fit a "
-            "classifier of kproba (with loo=True above 50,000 rows), or pass rows X and y that it was not fitted on."
+            f"on={on!r} needs {attribute}, which {kind} does not have; fit a classifier of kproba (with loo=True above "
+            "50,000 rows), or pass rows X and y that it was not fitted on."
         )
     if y is None:
-        raise ValueError("on='leave-one-out' needs y, the labels of the training rows, which a model does not store.")
+        raise ValueError(f"on={on!r} needs y, the labels of the training rows, which a model does not store.")
     return found
 
 
 def _predicted(model, X, y):
     if X is None or y is None:
-        raise ValueError("X and y are needed: rows that the model was not fitted on. Or use on='leave-one-out' with y.")
+        raise ValueError(
+            "X and y are needed: rows that the model was not fitted on. Or use on='out-of-fold' "
+            "or on='leave-one-out' with y, the labels of the training rows."
+        )
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"model: {type(model).__name__} has no predict_proba, which a report needs.")
     _check_exclusive(model, y)
@@ -359,8 +378,10 @@ def _shown_columns(model, X, names) -> list[tuple[str, int]]:
 
 def _relevance(model) -> np.ndarray | None:
     """The weights of the columns of X, unless earlier pipeline steps may have changed the columns."""
-    is_first = not isinstance(model, Pipeline) or len(model) == 1
-    return getattr(getattr(final_step(model), "scaling_", None), "relevance", None) if is_first else None
+    if isinstance(model, Pipeline) and len(model) > 1:
+        return None
+    final = final_step(model)
+    return getattr(final, "feature_importances_", getattr(getattr(final, "scaling_", None), "relevance", None))
 
 
 def _fitted(model) -> tuple[tuple[str, str], ...]:
@@ -405,19 +426,21 @@ def about_rows(on: str, n_training: int, n_rows: int) -> str:
     which = "All of these rows" if n_training == n_rows else f"{n_training:,} of these {n_rows:,} rows"
     if on == TRAINING and n_training < n_rows:  # an estimate: only a sample of the training rows is known
         return (
-            f"About {which} are training rows of the model, for which it has no leave-one-out probabilities: the "
-            "results are better than they would be on new rows. Remove these rows."
+            f"About {which} are training rows of the model, for which it has neither out-of-fold nor leave-one-out "
+            "probabilities: the results are better than they would be on new rows. Remove these rows."
         )
     if on == TRAINING:
         return (
-            f"{which} are training rows of the model, for which it has no leave-one-out probabilities: the results say "
-            "nothing about new rows. Evaluate the model on other rows."
+            f"{which} are training rows of the model, for which it has neither out-of-fold nor leave-one-out "
+            "probabilities: the results say nothing about new rows. Evaluate the model on other rows."
         )
-    if on == MIXED:
+    if on in (OUT_OF_FOLD_MIXED, LEAVE_ONE_OUT_MIXED):
+        how = "out of fold" if on == OUT_OF_FOLD_MIXED else "by leave-one-out"
         return (
-            f"{which} equal training rows of the model. These are evaluated by leave-one-out, the others by ordinary "
-            "predictions."
+            f"{which} equal training rows of the model. These are evaluated {how}, the others by ordinary predictions."
         )
+    if on == OUT_OF_FOLD:
+        return "All results are for the training rows, each evaluated by a model that never saw its fold (out of fold)."
     if on == LEAVE_ONE_OUT:
         return "All results are for the training rows, each evaluated by the model without that row (leave-one-out)."
     return "All results are for rows passed as held-out. If the model was fitted on them, they are too optimistic."
@@ -427,15 +450,15 @@ def _notes(model, on: str, n_training: int, n_rows: int) -> list[str]:
     """Caveats that the reader should know first."""
     final = final_step(model)
     notes = [about_rows(on, n_training, n_rows)]
-    if on in (LEAVE_ONE_OUT, MIXED):
+    if on in BY_NAME["loo"]:
         notes.append(
             "Leave-one-out scores were also used to choose the parameters and to calibrate the probabilities, so on "
             "small data sets they are better than on new rows."
         )
         if type(final).__name__ in APPROXIMATE:
             notes.append(f"Leave-one-out of {type(final).__name__} is approximate.")
-        if isinstance(model, Pipeline) and len(model) > 1:
-            notes.append("The steps before the classifier were fitted on all rows, including the one left out.")
+    if on not in (HELD_OUT, TRAINING) and isinstance(model, Pipeline) and len(model) > 1:
+        notes.append("The steps before the classifier were fitted on all rows, including those left out.")
     if getattr(final, "class_weight", None) is not None:
         notes.append("class_weight changes the prior of the probabilities, so calibration on these rows suffers.")
     return notes

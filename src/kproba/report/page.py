@@ -9,7 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from . import figures
-from .facts import HELD_OUT, LEAVE_ONE_OUT, MIXED, TRAINING, ClassFacts, Facts, RowFacts, Score
+from .facts import (
+    HELD_OUT,
+    LEAVE_ONE_OUT,
+    LEAVE_ONE_OUT_MIXED,
+    OF_TRAINING_ROWS,
+    OUT_OF_FOLD,
+    OUT_OF_FOLD_MIXED,
+    TRAINING,
+    ClassFacts,
+    Facts,
+    RowFacts,
+    Score,
+)
 from .markup import as_json, count, escaped, label, number, share
 from .measures import MEASURES, Interval
 
@@ -34,8 +46,8 @@ def page(facts: Facts) -> str:
     >>> text.splitlines()[:2]
     ['<!doctype html>', '<html lang="en">']
     """
-    sections = [_fitted(facts), _comparison(facts), _calibration(facts), _decisions(facts), _by_class(facts)]
-    main = "".join([_header(facts), *sections, _rows(facts)])
+    sections = [_fitted(facts), _learnt(facts), _comparison(facts), _calibration(facts), _decisions(facts)]
+    main = "".join([_header(facts), *sections, _by_class(facts), _rows(facts)])
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -77,8 +89,10 @@ def _class_numbers(one: ClassFacts) -> tuple[str, ...]:
 #: Description of the rows in the header.
 _WHICH = {
     HELD_OUT: "held-out rows",
+    OUT_OF_FOLD: "training rows (out of fold)",
+    OUT_OF_FOLD_MIXED: "rows (training rows out of fold)",
     LEAVE_ONE_OUT: "training rows (leave-one-out)",
-    MIXED: "rows (training rows by leave-one-out)",
+    LEAVE_ONE_OUT_MIXED: "rows (training rows by leave-one-out)",
     TRAINING: "<strong>training rows: results do not apply to new rows</strong>",
 }
 
@@ -91,10 +105,11 @@ def _header(facts: Facts) -> str:
         f'<p class="between">{_between(getattr(own, name), name)}</p></div>'
         for name, title in MEASURES.items()
     )
-    trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on != LEAVE_ONE_OUT else ""
+    trained = f" · fitted on {count(facts.n_train)} rows" if facts.n_train and facts.on not in OF_TRAINING_ROWS else ""
     columns = f" · {count(facts.n_columns)} columns" if facts.n_columns else ""
     notes = "".join(f"<li>{escaped(note)}</li>" for note in facts.notes)
-    links = "".join(f'<a href="#{name}">{text}</a>' for name, text in _SECTIONS)
+    sections = [section for section in _SECTIONS if section[0] != "learnt" or _has_learnt(facts)]
+    links = "".join(f'<a href="#{name}">{text}</a>' for name, text in sections)
     return (
         f'<header><p class="kicker">kproba report</p><h1>{label(facts.title, 120)}</h1>'
         f'<p class="lead">{count(facts.n_rows)} {which} · {len(facts.classes)} classes{columns}{trained}</p>'
@@ -105,6 +120,7 @@ def _header(facts: Facts) -> str:
 
 _SECTIONS = (
     ("fitted", "Fitted model"),
+    ("learnt", "Learnt kernel"),
     ("beside", "Comparison with baselines"),
     ("calibration", "Calibration"),
     ("decide", "Rejecting uncertain rows"),
@@ -173,6 +189,41 @@ def _path(facts: Facts) -> str:
         "held-out tuning rows."
     )
     return _figure(f'<div class="panels">{drawings}</div>', caption, "Number of import points")
+
+
+def _has_learnt(facts: Facts) -> bool:
+    return facts.importances is not None or facts.curve is not None
+
+
+def _learnt(facts: Facts) -> str:
+    """What the model has learnt about its columns, and how far it went."""
+    if not _has_learnt(facts):
+        return ""
+    return _section("learnt", '<div class="pair">', _importances(facts), _curve(facts), "</div>")
+
+
+def _importances(facts: Facts) -> str:
+    found = facts.importances
+    if found is None:
+        return ""
+    n_shown = len(found.names)
+    which = f"The {n_shown} most important of {count(found.n_columns)} columns. " if n_shown < found.n_columns else ""
+    caption = (
+        f"{which}The share of each column in the distances of the kernel, which says how much the predictions depend "
+        "on it. Whiskers are the range over kernels learnt without one of the folds each."
+    )
+    return _figure(figures.importance_figure(found), caption, "Importances of the columns")
+
+
+def _curve(facts: Facts) -> str:
+    if facts.curve is None:
+        return ""
+    caption = (
+        'The <span class="ink right">leave-one-out loss</span> of samples of rows is what the steps minimise, and the '
+        '<span class="ink wrong">out-of-fold loss</span>, of rows that took no part in them, decides how many to take: '
+        "the dotted line. The first number of steps weights all columns equally."
+    )
+    return _figure(figures.curve_figure(facts.curve), caption, "Losses by number of steps")
 
 
 def _comparison(facts: Facts) -> str:

@@ -1,0 +1,76 @@
+"""What a model has learnt about its kernel, ready to plot: column importances, and losses by number of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+#: Number of columns that are shown.
+MOST_COLUMNS = 20
+
+
+class Importances(NamedTuple):
+    """Columns from the most important down, their share, and its range over the kernels learnt without each fold."""
+
+    names: tuple[str, ...]
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    n_columns: int
+
+
+class LearningCurve(NamedTuple):
+    """Losses after so many steps; ``chosen`` is the number of steps with the smallest out-of-fold loss."""
+
+    steps: np.ndarray
+    leave_one_out: np.ndarray
+    out_of_fold: np.ndarray
+    chosen: int
+
+
+def final_step(model):
+    """The classifier at the end of a pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def importances_of(model, names: Sequence[str] | None = None, most: int = MOST_COLUMNS) -> Importances | None:
+    """The columns with the largest ``feature_importances_`` of a fitted model; None if its kernel was not learnt."""
+    final = final_step(model)
+    folds = getattr(final, "fold_importances_", None)
+    if folds is None:
+        return None
+    share = final.feature_importances_
+    order = np.argsort(-share, kind="stable")[:most]
+    known = column_names(model, len(share), names)
+    low, high = np.minimum(folds.min(axis=0), share), np.maximum(folds.max(axis=0), share)
+    return Importances(tuple(known[j] for j in order), share[order], low[order], high[order], len(share))
+
+
+def learning_curve_of(model) -> LearningCurve | None:
+    """``learning_curve_`` of a fitted model; None if its kernel was not learnt or no loss is finite."""
+    found = getattr(final_step(model), "learning_curve_", None)
+    if found is None or not np.isfinite(found["out_of_fold"]).any():
+        return None
+    steps, loo, oof = (np.asarray(found[name], dtype=float) for name in ("steps", "leave_one_out", "out_of_fold"))
+    return LearningCurve(steps.astype(int), loo, oof, int(steps[np.nanargmin(oof)]))
+
+
+def column_names(model, n_columns: int, names: Sequence[str] | None = None) -> list[str]:
+    """Names of the columns that the classifier sees: those given, its own, those of earlier steps, or x0, x1, …"""
+    for found in (names, getattr(final_step(model), "feature_names_in_", None), _names_out(model)):
+        if found is not None and len(found) == n_columns:
+            return list(map(str, found))
+    return [f"x{j}" for j in range(n_columns)]
+
+
+def _names_out(model):
+    """Names of the columns that the steps before the classifier compute, if they know them."""
+    if not isinstance(model, Pipeline) or len(model) == 1:
+        return None
+    try:
+        return model[:-1].get_feature_names_out()
+    except (AttributeError, ValueError, NotImplementedError):  # a step does not name its columns
+        return None

@@ -1,0 +1,267 @@
+"""Probabilities by models that never saw a row, and what is shown of a learnt kernel."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import kproba
+from kproba import (
+    LSPC,
+    FewRowsWarning,
+    ImportVectorMachine,
+    KernelLogisticRegression,
+    RejectOption,
+    SurfaceKernelClassifier,
+    cli,
+    displays,
+)
+from kproba.estimators._honest import honest_probabilities
+from kproba.report.facts import collect
+from kproba.report.learnt import importances_of, learning_curve_of
+from kproba.report.page import page
+
+ALL = [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier]
+NAMES = ["age", "income", "<b>"]
+
+
+def waves(n=110, seed=0):
+    """Two classes that depend on the second of three columns, with a tenth of the labels wrong."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, ((np.sin(3 * X[:, 1]) > 0) ^ (rng.random(n) < 0.1)).astype(int)
+
+
+X, Y = waves()
+
+
+@pytest.fixture(scope="module", params=ALL, ids=lambda estimator: estimator.__name__)
+def fitted(request):
+    return request.param(random_state=0).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def clf():
+    return LSPC(random_state=0).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def few():
+    """A model without a learnt kernel."""
+    return LSPC(random_state=0).fit(X[:40], Y[:40])
+
+
+class TestClassifiers:
+    def test_attributes(self, fitted):
+        assert fitted.oof_proba_.shape == (110, 2) and (fitted.oof_proba_ >= 0).all()
+        assert fitted.oof_proba_.sum(axis=1) == pytest.approx(np.ones(110))
+        assert fitted.fold_importances_.shape[1:] == fitted.feature_importances_.shape == (3,)
+        for shares in (fitted.feature_importances_, *fitted.fold_importances_):
+            assert shares.sum() == pytest.approx(1.0) and (shares >= 0).all()
+        assert list(fitted.learning_curve_) == ["steps", "leave_one_out", "out_of_fold"]
+        assert "loo_proba_" not in vars(fitted) or not np.array_equal(fitted.oof_proba_, fitted.loo_proba_)
+
+    @pytest.mark.parametrize("Estimator", ALL)
+    def test_tags(self, Estimator):
+        tags = np.c_[X[:, 0] > 0, X[:, 1] > 0.5].astype(int)
+        model = Estimator(random_state=0).fit(X, tags)
+        right = (model.oof_proba_ > 0.5) == tags
+        assert right.mean() > 0.8 and model.oof_proba_.sum(axis=1).std() > 0.1
+
+    @pytest.mark.parametrize("Estimator", ALL)
+    def test_a_class_that_a_fold_alone_has(self, Estimator):
+        """Its probability is small, but not zero: a single row would make the log-loss infinite."""
+        y = np.where(np.arange(110) == 7, 2, Y)
+        with pytest.warns(FewRowsWarning, match="class 2"):
+            model = Estimator(random_state=0).fit(X, y)
+        assert 1 / 200 < model.oof_proba_[7, 2] < 1 / 50
+        assert model.oof_proba_.sum(axis=1) == pytest.approx(np.ones(110))
+        assert log_loss(y, model.oof_proba_) < 2.0
+
+    def test_other_rows_of_a_single_class(self):
+        with pytest.warns(FewRowsWarning):
+            model = LSPC(random_state=0).fit(X, np.arange(110) == 7)
+        assert model.oof_proba_[7, 1] == pytest.approx(1 / 100, rel=0.8)
+
+    def test_rows_of_weight_zero_are_predicted(self):
+        weight = np.ones(110)
+        weight[[3, 50]] = 0.0
+        model = LSPC(random_state=0).fit(X, Y, weight)
+        assert model.oof_proba_[[3, 50]] == pytest.approx(model.predict_proba(X[[3, 50]]))
+        rest = np.flatnonzero(weight)
+        alone = LSPC(random_state=0).fit(X[rest], Y[rest])
+        assert model.oof_proba_[rest] == pytest.approx(alone.oof_proba_, abs=1e-9)
+
+    def test_as_many_centers_as_rows(self):
+        assert LSPC(centers=110, random_state=0).fit(X, Y).oof_proba_.shape == (110, 2)
+
+    def test_without_probabilities(self):
+        model = LSPC(link="none", random_state=0).fit(X, Y)
+        assert model.feature_importances_.shape == (3,)
+        with pytest.raises(AttributeError, match="LSPC has no oof_proba_: link='none' gives no probabilities"):
+            _ = model.oof_proba_
+
+    def test_a_later_fit_forgets(self, clf):
+        model = LSPC(random_state=0).fit(X, Y).fit(X[:40], Y[:40])
+        for name in ("oof_proba_", "feature_importances_", "fold_importances_", "learning_curve_"):
+            with pytest.raises(AttributeError, match=f"has no {name}: the kernel was not learnt, which needs"):
+                getattr(model, name)
+        with pytest.raises(AttributeError, match="not fitted yet; fit sets oof_proba_"):
+            _ = LSPC().oof_proba_
+
+    def test_partial_fit_keeps_no_rows(self):
+        model = LSPC(random_state=0).fit(X, Y).partial_fit(X, Y, classes=[0, 1])
+        assert not hasattr(model, "oof_proba_")
+
+    def test_model_files(self, fitted, tmp_path):
+        kproba.save(fitted, tmp_path / "m.kproba")
+        again = kproba.load(tmp_path / "m.kproba")
+        for name in ("oof_proba_", "feature_importances_", "fold_importances_"):
+            assert np.array_equal(getattr(again, name), getattr(fitted, name))
+        assert all(
+            np.array_equal(again.learning_curve_[key], fitted.learning_curve_[key]) for key in again.learning_curve_
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("oof_proba_", np.ones((5, 3))),
+            ("oof_proba_", np.full((5, 2), 2.0)),
+            ("feature_importances_", np.ones(4)),
+            ("fold_importances_", np.ones((2, 4))),
+            ("learning_curve_", {"steps": np.ones(2)}),
+            ("learning_curve_", {"steps": np.ones(2), "leave_one_out": np.ones(2), "out_of_fold": np.ones(3)}),
+        ],
+    )
+    def test_files_that_no_fit_would_write(self, name, value, clf, tmp_path):
+        bad = LSPC(random_state=0)
+        bad.__dict__.update({**vars(clf), name: value})
+        with pytest.raises(kproba.ModelFileError):
+            kproba.save(bad, tmp_path / "m.kproba")
+
+
+class TestHonest:
+    def test_order(self, clf, few):
+        assert honest_probabilities(clf).name == "oof" and honest_probabilities(clf).proba is clf.oof_proba_
+        assert honest_probabilities(few).name == "loo" and honest_probabilities(few).proba is few.loo_proba_
+        assert honest_probabilities(LogisticRegression().fit(X, Y)) is None
+
+    def test_reject(self):
+        auto = RejectOption(LSPC(random_state=0), threshold=0.7).fit(X, Y)
+        assert auto.calibrated_by_ == "oof"
+        assert np.array_equal(auto.calibration_proba_, auto.estimator_.oof_proba_)
+        loo = RejectOption(LSPC(random_state=0), threshold=0.7, calibration="loo").fit(X, Y)
+        assert loo.calibrated_by_ == "loo" and np.array_equal(loo.calibration_proba_, loo.estimator_.loo_proba_)
+        few = RejectOption(LSPC(random_state=0), threshold=0.7).fit(X[:40], Y[:40])
+        assert few.calibrated_by_ == "loo"
+        with pytest.raises(ValueError, match="calibration='oof': LSPC has no oof_proba_; use calibration='cv'"):
+            RejectOption(LSPC(random_state=0), threshold=0.7, calibration="oof").fit(X[:40], Y[:40])
+
+
+class TestReport:
+    def test_out_of_fold(self, clf):
+        facts = collect(clf, X, Y, on="out-of-fold", names=NAMES)
+        assert facts.on == "out-of-fold" and facts.n_train == 110
+        assert facts.scores[0].log_loss.value == pytest.approx(log_loss(Y, clf.oof_proba_))
+        assert "never saw its fold" in facts.notes[0] and not any("better than on new" in note for note in facts.notes)
+        assert facts.scores[2].name == "logistic regression" and "5-fold" in facts.notes[-1]
+        text = page(facts)
+        assert "110 training rows (out of fold)" in text
+        assert 'id="importances"' in text and 'id="learning"' in text and 'href="#learnt"' in text
+        assert "<b>" not in text.partition('id="importances"')[2].partition("</svg>")[0] and "&lt;b&gt;" in text
+        assert " nan" not in text.partition('id="learnt"')[2].partition("</section>")[0]
+
+    def test_without_a_learnt_kernel(self, few):
+        facts = collect(few, X[:40], Y[:40], on="leave-one-out")
+        assert facts.importances is None and facts.curve is None and 'href="#learnt"' not in page(facts)
+        with pytest.raises(
+            ValueError, match=r"on='out-of-fold' needs oof_proba_, which LSPC does not have; .* 100 dist"
+        ):
+            collect(few, X[:40], Y[:40], on="out-of-fold")
+        with pytest.raises(ValueError, match="on='out-of-fold' needs y"):
+            collect(LSPC(random_state=0).fit(X, Y), on="out-of-fold")
+
+    def test_most_important_columns_come_first(self, clf):
+        order = np.argsort(-clf.feature_importances_, kind="stable")
+        assert collect(clf, X, Y, names=NAMES).columns == tuple(NAMES[j] for j in order)
+        found = importances_of(clf, NAMES, most=2)
+        assert found.names == tuple(NAMES[j] for j in order[:2]) and found.n_columns == 3
+        assert (found.low <= found.share).all() and (found.share <= found.high).all()
+
+    def test_names_of_pipelines(self, clf):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(X, columns=NAMES)
+        named = make_pipeline(StandardScaler(), LSPC(random_state=0)).fit(frame, Y)
+        assert set(importances_of(named).names) == set(NAMES)
+        assert set(importances_of(clf).names) == {"x0", "x1", "x2"}
+        assert "including those left out" in " ".join(collect(named, frame, Y, on="out-of-fold").notes)
+
+    def test_infinite_losses_are_left_out(self, clf):
+        model = LSPC()
+        model.__dict__.update(vars(clf))
+        model.learning_curve_ = {
+            "steps": np.array([20.0, 30.0, 40.0]),
+            "leave_one_out": np.array([np.inf, 0.5, 0.4]),
+            "out_of_fold": np.array([0.7, 0.6, np.inf]),
+        }
+        assert learning_curve_of(model).chosen == 30
+        drawing = page(collect(model, X, Y)).partition('id="learning"')[2].partition("</svg>")[0]
+        assert "inf" not in drawing and "nan" not in drawing
+
+
+class TestDisplays:
+    def test_importances(self, clf):
+        pytest.importorskip("matplotlib").use("Agg")
+        found = displays.ImportanceDisplay.from_estimator(clf, names=NAMES)
+        assert [bar.get_width() for bar in found.ax_.patches] == pytest.approx(sorted(clf.feature_importances_)[::-1])
+        assert {tick.get_text() for tick in found.ax_.get_yticklabels()} == set(NAMES)
+        assert len(displays.ImportanceDisplay.from_estimator(clf, most=1).importances.names) == 1
+        with pytest.raises(ValueError, match="names has 2 entries, but the classifier was fitted on 3 columns"):
+            displays.ImportanceDisplay.from_estimator(clf, names=["a", "b"])
+
+    def test_learning(self, clf):
+        pytest.importorskip("matplotlib").use("Agg")
+        found = displays.KernelLearningDisplay.from_estimator(clf)
+        assert found.ax_.lines[1].get_ydata() == pytest.approx(clf.learning_curve_["out_of_fold"])
+        assert found.ax_.get_xlabel() == "steps"
+
+    @pytest.mark.parametrize("display", [displays.ImportanceDisplay, displays.KernelLearningDisplay])
+    def test_nothing_to_plot(self, display, few):
+        with pytest.raises(ValueError, match="this LSPC has not learnt its kernel"):
+            display.from_estimator(few)
+
+
+class TestCommand:
+    @pytest.fixture(scope="class")
+    def table(self, tmp_path_factory):
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("skrub")
+        path = tmp_path_factory.mktemp("oof") / "train.csv"
+        pandas.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(Y, "yes", "no")).to_csv(path, index=False)
+        return path
+
+    def answer(self, capsys, *words):
+        assert cli.main([*map(str, words), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    def test_all_commands(self, table, capsys):
+        import pandas
+
+        model = table.with_suffix(".kproba")
+        assert cli.main(["fit", str(table), "--target", "y", "--model", str(model)]) == 0
+        assert "\nout of fold: error " in (out := capsys.readouterr().out) and "optimistic" not in out
+        fitted = self.answer(capsys, "fit", table, "--target", "y", "--model", model)
+        assert fitted["out_of_fold"]["log_loss"] != fitted["leave_one_out"]["log_loss"]
+        found = self.answer(capsys, "evaluate", table, "--model", model)
+        assert found["on"] == "out-of-fold" and found["training_rows"] == 110
+        assert found["log_loss"]["value"] == pytest.approx(fitted["out_of_fold"]["log_loss"], rel=1e-6)
+        about = self.answer(capsys, "report", table, "--model", model, "--out", table.with_suffix(".html"))
+        assert about["on"] == "out-of-fold" and "(out of fold)" in table.with_suffix(".html").read_text()
+        both = pandas.concat([pandas.read_csv(table), pandas.read_csv(table).assign(a=lambda rows: rows["a"] + 1)])
+        both.to_csv(table.with_name("both.csv"), index=False)
+        mixed = self.answer(capsys, "evaluate", table.with_name("both.csv"), "--model", model)
+        assert mixed["on"] == "out-of-fold and held-out" and mixed["training_rows"] == 110
