@@ -47,6 +47,8 @@ KernelLike: TypeAlias = (
         "matern12",
         "matern32",
         "matern52",
+        "additive",
+        "pairs",
         "linear",
         "polynomial",
         "precomputed",

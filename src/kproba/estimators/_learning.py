@@ -50,10 +50,7 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
 
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))
-        kernel, noise = learnt.of_folds[number]
-        return outside, _proba_without_fold(
-            model, kernel, noise, learnt.all_rows and len(inside) <= DENSE_ROWS, scaled.take(inside), scaled.X[outside]
-        )
+        return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside])
 
     proba = np.empty((len(scaled), scaled.n_classes))
     with warnings.catch_warnings():
@@ -63,18 +60,19 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     return proba
 
 
-def _proba_without_fold(model, kernel: Learnt, noise: float, all_rows: bool, rows: Rows, X_new) -> np.ndarray:
-    """Probabilities of the rows of a fold, by a model of all other rows with a given kernel."""
+def _proba_without_fold(model, learnt: LearntKernel, number: int, rows: Rows, X_new: np.ndarray) -> np.ndarray:
+    """Probabilities of the rows of a fold, by a model of all other rows with the kernel learnt on these."""
     if rows.is_multilabel:
-        return _without_fold(model, kernel, noise, rows).predict_proba(X_new)
+        return _without_fold(model, learnt, number, rows).predict_proba(X_new)
     known = np.unique(rows.labels)
     if len(known) == 1:
         return _with_unseen_classes(np.ones((len(X_new), 1)), known, rows)
-    return _with_unseen_classes(_without_fold(model, kernel, noise, rows).predict_proba(X_new), known, rows)
+    return _with_unseen_classes(_without_fold(model, learnt, number, rows).predict_proba(X_new), known, rows)
 
 
-def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
-    """A model of some rows with a given kernel, and otherwise with the user's parameters."""
+def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
+    """A model of the rows outside a fold with the kernel of the fold, and otherwise with the user's parameters."""
+    kernel, noise = learnt.of_folds[number]
     fold_model = clone(model).set_params(kernel=kernel, scaling=None, class_weight=None, verbose=0, random_state=0)
     params = fold_model.get_params(deep=False)
     if "loo" in params:  # only what calibrates the link or selects the ridge
@@ -83,7 +81,7 @@ def _without_fold(model, kernel: Learnt, noise: float, rows: Rows):
         fold_model.set_params(centers=min(params["centers"], len(rows)))
     if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
-    if all_rows and _is_auto(getattr(model, "centers", None)):
+    if learnt.all_rows and model._ridge_is_noise and _is_auto(model.centers) and len(rows) <= DENSE_ROWS:
         fold_model.set_params(centers="all")
     groups = {} if rows.together is None else {"groups": rows.together}
     return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)

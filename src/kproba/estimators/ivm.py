@@ -112,9 +112,9 @@ class ImportVectorMachine(KernelClassifier):
         ``"auto"`` selects the Gaussian of 2001 or the Laplacian on the tuning rows. A callable takes ``(X, Z)`` and
         returns the (n, b) kernel matrix; it must be symmetric and positive definite.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
-        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
-        lists of words and sets ``"spectrum"``.
+        ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
+        histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series
+        ``"alignment"``; for strings, lists of words and sets ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: selected on the tuning rows from multiples of the median
         distance, set to that distance, fixed, or selected from a list.

@@ -88,9 +88,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
         returns the (n, b) kernel matrix.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
-        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
-        lists of words and sets ``"spectrum"``.
+        ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
+        histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series
+        ``"alignment"``; for strings, lists of words and sets ``"spectrum"``.
     width : "auto", "median", float, sequence of floats or TimesMedian, default="auto"
         Kernel width in units of the scaled columns: searched, set by the median heuristic, fixed, or selected from
         a list.

@@ -89,9 +89,9 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     kernel : str, callable or Kernel, default="auto"
         ``"auto"`` selects the Gaussian of the paper or the Laplacian together with the width.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for histograms ``"chi2"`` and
-        ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series ``"alignment"``; for strings,
-        lists of words and sets ``"spectrum"``.
+        ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
+        histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series
+        ``"alignment"``; for strings, lists of words and sets ``"spectrum"``.
     link : {"auto", "softmax", "clip", "none"} or a subclass of Link, default="auto"
         How outputs, which can lie outside [0, 1], become probabilities. ``"auto"`` is the softmax calibrated on
         held-out outputs; ``"clip"`` sets negative outputs to zero. ``"none"`` keeps the outputs unchanged; there is no

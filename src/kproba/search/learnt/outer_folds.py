@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -46,7 +46,6 @@ class LearntKernel:
     curve: dict[str, np.ndarray]
     n_steps: int
     all_rows: bool
-    spread: np.ndarray = field(repr=False)
 
 
 def n_folds(n: int) -> int:
@@ -93,8 +92,7 @@ def _finish(x, fold, runs: list[Run], found: list[np.ndarray], curve, n_steps: i
     (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
     names = ("steps", "leave_one_out", "out_of_fold")
-    weights = np.array([layout.kernel(each).weights for each in found])
-    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, all_rows, weights)
+    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, all_rows)
 
 
 class Run:
