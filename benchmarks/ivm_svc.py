@@ -46,7 +46,8 @@ def svc(C, n_jobs=None):
 
 def given(fitted):
     """The same model with nothing left to choose."""
-    return clone(fitted).set_params(kernel=fitted.kernel_.name, width=fitted.width_, ridge=fitted.ridge_)
+    width = "auto" if fitted.width_ is None else fitted.width_
+    return clone(fitted).set_params(kernel=fitted.kernel_, width=width, ridge=fitted.ridge_)
 
 
 def points(model) -> int:

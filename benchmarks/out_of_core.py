@@ -37,7 +37,7 @@ NOTE = (
 
 def fit(task: dict) -> dict:
     rows = kproba.open_rows(task["folder"], target="label")
-    model = LSPC(**task["parameters"], centers=task["centers"], n_jobs=task["threads"])
+    model = LSPC(**{"kernel": "gaussian"} | task["parameters"], centers=task["centers"], n_jobs=task["threads"])
     cell = many_rows.fit_cell(model, rows)
     chosen = {"kernel": model.kernel_.name, "width": model.width_, "ridge": model.ridge_}
     return cell | chosen | many_rows.judged(model)

@@ -3,8 +3,8 @@ Leaving doubtful rows undecided
 ===============================
 
 A classifier of digits need not decide about all of them. :class:`kproba.RejectOption` keeps as many as it can classify
-with a guaranteed error rate and leaves the others undecided. Its threshold comes from leave-one-out, so nothing is
-fitted twice. With few rows this is optimistic; ``calibration="cv"`` is not, but needs refits.
+with a guaranteed error rate and leaves the others undecided. Its threshold comes from out-of-fold probabilities, which
+the classifier has anyway, so nothing is fitted twice.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from kproba.displays import RiskCoverageDisplay
 X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
 
-clf = RejectOption(LSPC(random_state=0), max_error=0.01, confidence=0.95).fit(X, y)
+clf = RejectOption(LSPC(random_state=0), max_error=0.02, confidence=0.95).fit(X, y)
 
 # %%
 # ``coverage_`` predicts the share of rows that will be kept.
@@ -36,7 +36,7 @@ print(f"error on all rows {error:.4f}, on the rows kept {wrong[~rejected].mean()
 # error, the dotted line the share that is kept. The bands show the 95 % bound for each threshold separately.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
-RiskCoverageDisplay.from_estimator(clf, ax=axes[0], name="training rows, leave-one-out")
+RiskCoverageDisplay.from_estimator(clf, ax=axes[0], name="training rows, out of fold")
 RiskCoverageDisplay.from_estimator(clf, X_new, y_new, ax=axes[1], name="new rows")
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)

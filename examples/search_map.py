@@ -2,7 +2,7 @@
 What leave-one-out chose
 ========================
 
-:class:`kproba.LSPC` tries several kernels, widths and ridges and keeps the candidate with the smallest leave-one-out
+With widths to choose from, :class:`kproba.LSPC` tries kernels, widths and ridges and keeps the one with the smallest leave-one-out
 loss. Leave-one-out is exact and comes with the solution: no candidate is fitted n times.
 """
 
@@ -16,12 +16,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from kproba import LSPC
+from kproba import LSPC, TimesMedian
 from kproba.displays import SearchMapDisplay
 
 X, y = load_breast_cancer(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, train_size=300, stratify=y, random_state=0)
-clf = LSPC(random_state=0).fit(X, y)
+clf = LSPC(scaling="robust", width=TimesMedian(), random_state=0).fit(X, y)
 
 # %%
 # The map

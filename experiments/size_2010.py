@@ -67,7 +67,8 @@ class Frozen:
 
     @classmethod
     def of(cls, fitted) -> Frozen:
-        model = clone(fitted).set_params(kernel=fitted.kernel_.name, width=fitted.width_, ridge=fitted.ridge_)
+        width = "auto" if fitted.width_ is None else fitted.width_
+        model = clone(fitted).set_params(kernel=fitted.kernel_, width=width, ridge=fitted.ridge_)
         if fitted.scaling != "auto":
             return cls(model)
         return cls(model.set_params(scaling=None), fitted.scaling_)

@@ -21,7 +21,7 @@ _limiting.start()
 _limiting.join()
 
 # Kernels are learnt in few steps and folds; test_learnt_kernel.py takes as many as users do.
-outer_folds.MARKS, outer_folds.FOLDS = (outer_folds.WARM_UP, outer_folds.WARM_UP + 5), ()
+outer_folds.MARKS, outer_folds.FOLDS = (20, 40), ((1000, 4),)
 
 slow_draws = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 settings.register_profile("default", derandomize=True, max_examples=10, deadline=None, database=None)

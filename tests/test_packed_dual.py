@@ -164,7 +164,7 @@ class TestInLSPC:
     def test_ridge_from_a_sample_of_the_rows(self, monkeypatch):
         X, y = self.rows(1200)
         monkeypatch.setattr(least_squares, "RIDGE_CENTERS", 300)
-        dense, packed = self.both(monkeypatch, X[:1000], y[:1000], ridge="auto", width="auto", kernel="auto")
+        dense, packed = self.both(monkeypatch, X[:1000], y[:1000], ridge="auto", width="auto", kernel="laplacian")
         tried = packed.search_results_
         assert set(tried["rows"][tried["stage"] == "ridge"]) == {300}
         losses = [log_loss(y[1000:], model.predict_proba(X[1000:])) for model in (dense, packed)]

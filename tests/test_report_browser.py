@@ -259,7 +259,7 @@ def test_dark_and_light_differ(show):
         colours[scheme] = browser.execute_script(
             "const of = (s, p) => getComputedStyle(document.querySelector(s))[p];"
             "return [of('body', 'backgroundColor'), of('body', 'color'), of('#risk .line', 'stroke'),"
-            "of('#reliability text', 'fill'), of('.confusion td', 'backgroundColor'), of('.cell', 'fill')]"
+            "of('#reliability text', 'fill'), of('.confusion td', 'backgroundColor'), of('#learnt rect', 'fill')]"
         )
     assert all(a != b for a, b in zip(*colours.values())), colours
 
@@ -354,7 +354,7 @@ def test_text_of_figures_can_be_selected(show):
 def test_links_lead_to_sections(show):
     browser = show("two")
     targets = [link.get_attribute("href").partition("#")[2] for link in browser.find_elements("css selector", "nav a")]
-    assert len(targets) == 6 and all(browser.find_elements("id", target) for target in targets)
+    assert len(targets) == 7 and all(browser.find_elements("id", target) for target in targets)
 
 
 def test_the_page_may_not_ask_any_network(browser, reports):

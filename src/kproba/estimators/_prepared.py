@@ -17,9 +17,9 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     kernels = [Precomputed(training=data.inputs)] if model._is_precomputed else as_kernels(model.kernel)
     scaling = model._fit_scaling(data.rows, kernels)
     rows = scaled_rows(data.rows, scaling)
+    model._check_units(rows, kernels, scaling, data.seed)
     learnt = learn_kernel(model, rows, data) if learns_kernel(model, rows) else None
     kernels = kernels if learnt is None else [learnt.kernel]
     few = rows if most_rows is None else subsample(rows, most_rows, data.seed)
     kernels = [kernel.prepared(few.X, n_workers(model.n_jobs), model.verbose) for kernel in kernels]
-    model._check_units(few, kernels, scaling, data.seed)
     return Prepared(rows, few, kernels, scaling, learnt)

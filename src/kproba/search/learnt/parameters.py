@@ -66,7 +66,7 @@ class Layout:
 
     def kernel(self, x: np.ndarray) -> Learnt:
         """The kernel that a vector describes; its largest weight is one."""
-        part = self.split(x)
+        part = self.split(_rounded(x))
         largest = part["weights"].max()
         mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
         parts: Any = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
@@ -74,4 +74,9 @@ class Layout:
 
     def noise(self, x: np.ndarray) -> float:
         """ν = nλ, which carries over from a sample to all rows, where λ does not."""
-        return float(np.exp(self.split(x)["noise"][0]))
+        return float(np.exp(self.split(_rounded(x))["noise"][0]))
+
+
+def _rounded(x: np.ndarray) -> np.ndarray:
+    """Logarithms to 1/32: many steps magnify rounding errors, which should not change the kernel."""
+    return np.round(32.0 * x) / 32.0
