@@ -2,8 +2,8 @@
 What leave-one-out chose
 ========================
 
-With widths to choose from, :class:`kproba.LSPC` tries kernels, widths and ridges and keeps the one with the smallest leave-one-out
-loss. Leave-one-out is exact and comes with the solution: no candidate is fitted n times.
+With widths to choose from, :class:`kproba.LSPC` tries kernels, widths and ridges and keeps the candidate with the
+smallest leave-one-out loss. Leave-one-out is exact and comes with the solution: no candidate is fitted n times.
 """
 
 from time import perf_counter

@@ -109,8 +109,10 @@ class ImportVectorMachine(KernelClassifier):
     Parameters
     ----------
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` selects the Gaussian of 2001 or the Laplacian on the tuning rows. A callable takes ``(X, Z)`` and
-        returns the (n, b) kernel matrix; it must be symmetric and positive definite.
+        ``"auto"`` learns a weight for each column, the widths and a mixture of Laplacian, Gaussian, additive and pairs
+        kernels by the gradient of leave-one-out, if there are at least 100 distinct dense rows and ``width="auto"``;
+        otherwise it selects the Gaussian of 2001 or the Laplacian on the tuning rows. A callable takes ``(X, Z)``
+        and returns the (n, b) kernel matrix; it must be symmetric and positive definite.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
         histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series

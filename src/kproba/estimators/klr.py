@@ -81,8 +81,10 @@ class KernelLogisticRegression(KernelClassifier):
     Parameters
     ----------
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
-        returns the (n, b) kernel matrix.
+        ``"auto"`` learns a weight for each column, the widths and a mixture of Laplacian, Gaussian, additive and pairs
+        kernels by the gradient of leave-one-out, if there are at least 100 distinct dense rows and ``width="auto"``;
+        otherwise it selects the Gaussian or the Laplacian kernel. A callable takes ``(X, Z)`` and returns the (n, b)
+        kernel matrix.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
         histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series

@@ -85,8 +85,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
     Parameters
     ----------
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` selects the Gaussian or the Laplacian kernel by leave-one-out. A callable takes ``(X, Z)`` and
-        returns the (n, b) kernel matrix.
+        ``"auto"`` learns a weight for each column, the widths and a mixture of Laplacian, Gaussian, additive and pairs
+        kernels by the gradient of leave-one-out, if there are at least 100 distinct dense rows and ``width="auto"``;
+        otherwise it selects the Gaussian or the Laplacian kernel. A callable takes ``(X, Z)`` and returns the (n, b)
+        kernel matrix.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
         histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series
@@ -99,7 +101,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
     centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
         Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
         a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
-        your own points. ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
+        your own points. ``"auto"`` uses all rows up to 2,000, or up to 10,000 if a learnt kernel is so sharp that
+        leave-one-out still gains from more centres, and beyond that a subset that grows slowly with n.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the

@@ -87,7 +87,9 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         points. Above 10,000 rows, k-means uses mini-batches of a sample. ``"auto"`` is ``"class-k-means"`` with at
         least 40 rows per centre, ``"k-means"`` with fewer, and ``"random"`` for a precomputed kernel.
     kernel : str, callable or Kernel, default="auto"
-        ``"auto"`` selects the Gaussian of the paper or the Laplacian together with the width.
+        ``"auto"`` learns a weight for each column, the widths and a mixture of Laplacian, Gaussian, additive and pairs
+        kernels by the gradient of leave-one-out, if there are at least 100 distinct dense rows and ``width="auto"``;
+        otherwise it selects the Gaussian of the paper or the Laplacian together with the width.
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
         histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series
