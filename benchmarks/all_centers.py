@@ -42,7 +42,8 @@ PASSES, PATIENCE, TIMES_OURS = 5, 4, 3.0
 NOTE = (
     "Official split. all: LSPC('laplacian', centers='all'), default: LSPC(), lightgbm: LGBMClassifier(), each as it "
     "comes. The others are given the scaled columns, kernel and width that 'all' chose, for nothing; all_given, LSPC "
-    "once more, has the ridge too, and its leave-one-out scores and link from the same rows as ever. eigenpro and falkon are "
+    "once more, has the ridge too, and its leave-one-out scores and link from the same rows as ever. eigenpro and "
+    "falkon are "
     "re-implementations in NumPy after the papers (2019, 2017), because the packages cannot be installed from the "
     "index; both keep kernel values in float32. Their passes or ridge, and the same calibrated link as ours, come from "
     "a first run on nine tenths of the rows, judged by the last tenth, whose time is first_run_seconds; fit_seconds "
