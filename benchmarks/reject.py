@@ -82,9 +82,8 @@ def real_splits(name: str, n: int, repeats: int, data_dir):
 
 def chosen(split: Split, classifier=LSPC) -> dict:
     """Kernel, width and ridge of one fit."""
-    model = classifier(random_state=0, n_jobs=1).fit(split.X, split.y)
-    width = "auto" if model.width_ is None else model.width_
-    found = {"kernel": model.kernel_, "width": width, "ridge": getattr(model, "ridge_", None)}
+    model = classifier(kernel="gaussian", random_state=0, n_jobs=1).fit(split.X, split.y)
+    found = {"kernel": model.kernel_.name, "width": model.width_, "ridge": getattr(model, "ridge_", None)}
     given = {key: value for key, value in found.items() if key in model.get_params()}
     return {**given, "scaling": "robust", "n_jobs": 1, "random_state": 0}
 

@@ -18,7 +18,7 @@ from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
 from kproba.search import pose
-from kproba.search.learnt import many_rows, outer_folds
+from kproba.search.learnt import many_rows, outer_folds, steps
 from kproba.search.learnt.objective import LeaveOneOut, Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS, learn
 from kproba.search.learnt.parameters import Layout
@@ -26,10 +26,10 @@ from kproba.search.losses import CalibratedLogLoss
 
 
 @pytest.fixture(scope="module", autouse=True)
-def as_many_steps_as_users_take():
+def more_steps(few_steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outer_folds, "MARKS", (20, 30, 40, 60))
-        patch.setattr(outer_folds, "FOLDS", ((1000, 4),))
+        patch.setattr(steps, "SAMPLE_ROWS", 250)
         yield
 
 

@@ -45,7 +45,7 @@ def test_noise_looks_no_better_than_chance(classifier, seed):
     X, y = random.randn(160, 6), random.randint(2, size=160)
     X_new, y_new = random.randn(2000, 6), random.randint(2, size=2000)
     clf = classifier(random_state=0).fit(X, y)
-    assert log_loss(clf.oof_proba_, y) > np.log(2) - 0.01
+    assert log_loss(clf.oof_proba_, y) > np.log(2) - 0.04
     assert log_loss(clf.loo_proba_, y) > np.log(2) - 0.06  # it chose the kernel
     # a fifth of the rows chooses the import points' ridge: on so few of them it may be too small, which is then stated
     slack = 0.15 if classifier is ImportVectorMachine else 0.06
