@@ -43,11 +43,11 @@ rows = kproba.open_rows(f"{folder}/part*.parquet", target="label", chunk_bytes=2
 print(f"{rows.n_rows:,} rows, {rows.n_features} columns, {len(rows.paths)} files")
 
 start = perf_counter()
-from_files = kproba.LSPC(centers=150, random_state=0).fit(rows)
+from_files = kproba.LSPC(kernel="gaussian", centers=150, random_state=0).fit(rows)
 print(f"fitted from files in {perf_counter() - start:.1f} s")
 
 start = perf_counter()
-from_array = kproba.LSPC(centers=150, random_state=0).fit(toy.X, toy.y)
+from_array = kproba.LSPC(kernel="gaussian", centers=150, random_state=0).fit(toy.X, toy.y)
 print(f"fitted from an array in {perf_counter() - start:.1f} s")
 
 new_rows = kproba.open_rows(folder / "new.parquet")
@@ -68,7 +68,7 @@ print(written.slice(0, 3).to_pandas())
 # ``partial_fit`` adds a batch to the sums and solves the system again. The first batch chooses the kernel, width and
 # centres, so it should have a few thousand rows. You need not keep the batches.
 
-arriving = kproba.LSPC(centers=150, random_state=0)
+arriving = kproba.LSPC(kernel="gaussian", centers=150, random_state=0)
 seen, losses = [], []
 order = np.random.default_rng(0).permutation(len(toy.y))
 for batch in np.split(order, [2_000, 4_000, 8_000, 16_000, 32_000, 64_000]):

@@ -37,5 +37,7 @@ def few_steps():
         patch.setattr(outer_folds, "FOLDS", ((1000, 4),))
         patch.setattr(steps, "SAMPLES", ())
         patch.setattr(steps, "SAMPLE_ROWS", 150)
+        patch.setattr(steps, "REFINE_ROWS", 200)
+        patch.setattr(outer_folds, "FIT_ROWS", 200)
         patch.setattr(many_rows, "LARGE_SAMPLE", 400)
         yield

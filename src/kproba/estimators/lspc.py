@@ -177,7 +177,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     >>> clf.predict_proba(X[:1]).round(2)
     array([[1., 0., 0.]])
     >>> float((clf.loo_proba_.argmax(axis=1) == y).mean().round(2))
-    0.98
+    0.97
     """
 
     def __init__(

@@ -164,7 +164,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     >>> clf.predict_proba(X[:1]).round(2)
     array([[1., 0., 0.]])
     >>> len(clf.centers_), round(clf.certificate_.objective, 2)
-    (40, 0.47)
+    (40, 0.48)
     """
 
     _iterates = True
