@@ -73,6 +73,11 @@ def seeds():
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
     yield "lspc", LSPC(**GIVEN).fit(X, names)
     yield "standardised", make_pipeline(StandardScaler(), LSPC(**GIVEN, scaling=None)).fit(X, names)
+    learnt = kproba.kernels.Learnt(
+        tuple(np.linspace(0.5, 1.0, X.shape[1]).tolist()), (2.0, 3.0, 1.0), (0.5, 0.3, 0.7, 0.2)
+    )
+    yield "learnt", LSPC(kernel=learnt, ridge=0.1, random_state=0).fit(X, names)
+    yield "pairs", LSPC(kernel="pairs", width=1.0, ridge=0.1, random_state=0).fit(X, y)
     yield "class-wise", LSPC(**GIVEN, centers="class", link="clip").fit(X, y)
     yield "no probabilities", LSPC(kernel="polynomial", width=3.0, ridge=0.1, link="none").fit(X, y)
     yield "histograms", LSPC(kernel="chi2", width=1.0, ridge=0.1, link="clip-parameters").fit(X, y)
