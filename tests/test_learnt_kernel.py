@@ -269,3 +269,13 @@ class TestManyRows:
         clf = LSPC(random_state=0).fit(X, y)
         assert len(clf.coef_) == n_centers
         assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.65
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_float32_rows_learn_the_kernel_of_float64_rows(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 4))
+    y = (X[:, 0] + 0.5 * rng.normal(size=150) > 0).astype(int)
+    double, single = (LSPC(random_state=0).fit(X.astype(dtype), y) for dtype in (np.float64, np.float32))
+    assert np.abs(double.predict_proba(X) - single.predict_proba(X.astype(np.float32))).max() < 1e-5
+    assert np.abs(double.oof_proba_ - single.oof_proba_).max() < 1e-5

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from ..data.hashing import exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
@@ -40,9 +42,16 @@ def learns_kernel(model, rows: Rows) -> bool:
 
 
 def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
-    """Learn the kernel on scaled rows."""
+    """Learn the kernel on scaled rows.
+
+    Folds and samples are drawn by keys of the unscaled rows in float32: float32 rows then take the same steps as
+    float64 ones, and rows that differ by less share a fold.
+    """
+    with np.errstate(over="ignore"):
+        keys = exact_keys(data.rows.X.astype(np.float32))
     with Progress(model.verbose, title=f"{type(model).__name__}: kernel") as progress:
-        return learn(most_informative_tags(scaled), data.seed, n_workers(model.n_jobs), progress.step)
+        rows = most_informative_tags(replace(scaled, keys=keys))
+        return learn(rows, data.seed, n_workers(model.n_jobs), progress.step)
 
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
