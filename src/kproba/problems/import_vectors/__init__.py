@@ -7,7 +7,7 @@ without it. ``streamed.py`` finds points by passes over rows that do not fit int
 
 from .held_out import leave_one_out
 from .model import ImportModel, Task
-from .path import LOSS_FLOOR, Growth, PathPoint, Settings, Tuning, best_of, follow, tuning_split
+from .path import LOSS_FLOOR, Growth, PathPoint, Settings, Tuning, best_of, follow, noticeable_best_of, tuning_split
 from .search import SEARCHES, Pool
 from .streamed import FirstRowsOf, StreamedSearch
 
@@ -26,5 +26,6 @@ __all__ = [
     "best_of",
     "follow",
     "leave_one_out",
+    "noticeable_best_of",
     "tuning_split",
 ]

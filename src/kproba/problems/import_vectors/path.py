@@ -15,6 +15,8 @@ from ...progress import Progress
 from .model import NEGLIGIBLE_LOSS, Addition, ImportModel, Task
 from .search import JointStep, Pool
 
+#: Gain in log-loss, summed over the tuning rows, that a path must have over its first point.
+NOTICEABLE_GAIN = 2.0
 #: An automatic path ends once the log-loss of the tuning rows has not decreased by the share NOTICEABLE for PATIENCE
 #: ridges in a row.
 NOTICEABLE, PATIENCE = 0.01, 2
@@ -227,6 +229,13 @@ def _has_stalled(losses: Sequence[float]) -> bool:
 def best_of(points: Sequence[PathPoint], loss: str) -> PathPoint:
     """The point with the smallest loss on the tuning rows; ties go to the largest ridge."""
     return min(points, key=lambda p: p.tuning_error if loss == "error" else max(p.tuning_log_loss, LOSS_FLOOR))
+
+
+def noticeable_best_of(points: Sequence[PathPoint], loss: str, weight: float) -> PathPoint:
+    """The best point, or the first one if tuning rows of this weight gain no more than they do in pure noise."""
+    first, best = points[0].tuning_log_loss, best_of(points, loss)
+    gain = first - best.tuning_log_loss
+    return points[0] if loss != "error" and gain * weight < NOTICEABLE_GAIN and 2.0 * gain < first else best
 
 
 def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
