@@ -260,15 +260,19 @@ def loo_trust(payload: dict) -> str:
     rows = []
     for name, found in payload["summary"].items():
         differences = [f"{found['largest']:.2f}", f"{found['mean']:.4f}"]
-        judged = [found["loo"], found["new"], found["worst_ratio"]]
-        rows.append([f"`{name}`", *differences, *("" if value is None else f"{value:.3f}" for value in judged)])
+        losses = [f"{found[key]:.3f}" for key in ("loo", "oof", "new")]
+        ratios = [found[f"{key}_over_new"] for key in ("loo", "oof")]
+        spread = [f"{each['mean']:.2f} ({each['least']:.2f}–{each['most']:.2f})" for each in ratios]
+        rows.append([f"`{name}`", *differences, *losses, *spread])
     header = [
         "",
         "largest difference from refits",
         "mean difference",
         "log-loss of `loo_proba_`",
-        "log-loss of new rows",
-        "new rows / `loo_proba_`, worst dataset",
+        "of `oof_proba_`",
+        "of new rows",
+        "`loo_proba_` / new rows, mean (least–most)",
+        "`oof_proba_` / new rows",
     ]
     return markdown(header, rows)
 

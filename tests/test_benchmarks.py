@@ -190,7 +190,7 @@ SMALL_RUNS = {
     "onnx_graphs": ["--sets", "iris", "pima", "--repeats", "1"],
     "klr_letter": ["--rows", "150", "--centers", "40", "--repeats", "1"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
-    "loo_trust": ["--refit-rows", "15", "--train", "25", "--splits", "1", "--sets", "pima"],
+    "loo_trust": ["--refit-rows", "15", "--train", "110", "--splits", "1", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
     "ivm_svc": ["--sets", "pima", "--rows", "150", "--repeats", "1"],
     "surface_floor": ["--rows", "3000", "--repeats", "1"],
