@@ -38,8 +38,7 @@ class LeaveOneOut(NamedTuple):
         if info:
             raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
         inverse = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T
-        first, second = np.triu_indices(len(Y), 1)
-        inverse[second, first] = inverse[first, second]
+        np.copyto(inverse, inverse.T, where=np.tri(len(Y), k=-1, dtype=bool))
         found = cls(Y, inverse, inverse @ Y, blocks)
         return found._replace(scores=Y - found._divided(found.alpha))
 

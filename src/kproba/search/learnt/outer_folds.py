@@ -62,7 +62,7 @@ def learn(rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] =
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
         best = int(np.argmin([loss for _, loss in curve.values()]))
-        x = refine(np.mean(seen[best], axis=0), rows, runs[0].steps.layout, seed)
+        x = refine(np.mean(seen[best], axis=0), rows, runs[0].steps.layout, seed, workers)
     all_rows = False  # centers="auto" takes them all anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows")
