@@ -19,9 +19,10 @@ from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
 from kproba.search import pose
 from kproba.search.learnt import many_rows, outer_folds, steps
-from kproba.search.learnt.objective import LeaveOneOut, Objective
+from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS, learn
 from kproba.search.learnt.parameters import Layout
+from kproba.search.learnt.sample import LeaveOneOut
 from kproba.search.losses import CalibratedLogLoss
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ...arrays import Device
 from ...data.rows import Rows
 from ...threads import map_independent
 from .objective import Objective
@@ -53,8 +54,8 @@ class Adam:
 class Steps:
     """A run of steps on some rows; ``advance`` may be called again to take more."""
 
-    def __init__(self, rows: Rows, seed: int):
-        self.rows = rows
+    def __init__(self, rows: Rows, seed: int, device: Device | None = None):
+        self.rows, self.device = rows, device
         self.layout = Layout(rows.X.shape[1], 0 if rows.is_multilabel else rows.n_classes)
         self.start = self.layout.start(rows.X, float(rows.weight.mean()))
         self.x, self.adam = self.start.copy(), Adam(len(self.start))
@@ -66,7 +67,7 @@ class Steps:
         """Go on until ``n_steps`` have been taken in all."""
         n, d = self.rows.X.shape
         m = sample_size(n, d)
-        objective = Objective(self.rows, self.start, self.layout, m)
+        objective = Objective(self.rows, self.start, self.layout, m, self.device)
         for number in range(self.adam.n_steps, n_steps):
             objective.load(np.sort(self._rng.permutation(n)[:m]))
             self._step(objective, number)
@@ -98,21 +99,21 @@ REFINE_ROWS, REFINE_STEPS, REFINE_STEP = 1000, 12, 0.05
 FEW_ROWS, CHAINS, CHAIN_ROWS, CHAIN_STEPS, CHAIN_STEP = 1000, 2, 800, 30, 0.06
 
 
-def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, workers: int = 1) -> np.ndarray:
-    """Adapt the parameters to more rows than a sample.
+def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, workers: int = 1, device: Device | None = None):
+    """The parameters, adapted to more rows than a sample.
 
     Few rows have a say in the widths, the mixture, the noise and the link only, because the folds decided how far the
     weights may go. Many rows are drawn anew in each step, so that they move the weights as well.
     """
     if len(rows) <= FEW_ROWS:
-        return _refined_on_one_sample(x, rows, layout, seed)
-    chain = partial(_refined_on_fresh_samples, x, rows, layout)
+        return _refined_on_one_sample(x, rows, layout, device, seed)
+    chain = partial(_refined_on_fresh_samples, x, rows, layout, device)
     return np.mean(map_independent(chain, [seed + i for i in range(CHAINS)], workers), axis=0)
 
 
-def _refined_on_one_sample(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> np.ndarray:
+def _refined_on_one_sample(x: np.ndarray, rows: Rows, layout: Layout, device: Device | None, seed: int) -> np.ndarray:
     m = affordable(min(len(rows), REFINE_ROWS), layout.n_columns)
-    objective = Objective(rows, x.copy(), layout, m)
+    objective = Objective(rows, x.copy(), layout, m, device)
     objective.load(np.sort(np.random.default_rng(seed).permutation(len(rows))[:m]))
     adam, best, least = Adam(len(x)), x, np.inf
     for _ in range(REFINE_STEPS):
@@ -124,9 +125,11 @@ def _refined_on_one_sample(x: np.ndarray, rows: Rows, layout: Layout, seed: int)
     return best
 
 
-def _refined_on_fresh_samples(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> np.ndarray:
+def _refined_on_fresh_samples(
+    x: np.ndarray, rows: Rows, layout: Layout, device: Device | None, seed: int
+) -> np.ndarray:
     m, rng, adam = affordable(CHAIN_ROWS, layout.n_columns), np.random.default_rng(seed), Adam(len(x))
-    objective, recent = Objective(rows, x.copy(), layout, m), deque([x], maxlen=AVERAGED)
+    objective, recent = Objective(rows, x.copy(), layout, m, device), deque([x], maxlen=AVERAGED)
     for _ in range(CHAIN_STEPS):
         objective.load(np.sort(rng.permutation(len(rows))[:m]))
         x = x - CHAIN_STEP * adam.direction(_finite(objective, x)[1])
