@@ -69,14 +69,15 @@ def learn(
     runs = [Run(rows, np.flatnonzero(fold == f), seed + f, device) for f in range(fold.max() + 1)]
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
-        best = int(np.argmin([loss for _, loss in curve.values()]))
-        x = refine(np.mean(seen[best], axis=0), rows, runs[0].steps.layout, seed, workers, device)
+        losses = np.array([loss for _, loss in curve.values()])
+        found = mean_over_marks(np.array(seen), losses, sum(len(run.judged) for run in runs))
+        x = refine(np.mean(found, axis=0), rows, runs[0].steps.layout, seed, workers, device)
     all_rows = False  # centers="auto" takes them all anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows")
         x = sharpened(x, rows, runs[0].steps.layout, seed, device)
         all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
-    return _finish(x, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], all_rows)
+    return _finish(x, fold[np.argsort(order)], runs, found, curve, all_rows)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -94,8 +95,19 @@ def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[i
     return curve, seen
 
 
-def _finish(x, fold, runs: list[Run], found: list[np.ndarray], curve, n_steps: int, all_rows: bool) -> LearntKernel:
+def mean_over_marks(seen: np.ndarray, losses: np.ndarray, n_judged: int) -> np.ndarray:
+    """The parameters of each run, averaged over the numbers of steps by the likelihood of the held-out rows.
+
+    The best number alone would depend on chance where several are about equally good.
+    """
+    least = losses.min()
+    gaps = np.subtract(losses, least, where=losses != least, out=np.zeros(len(losses)))  # all may be infinite
+    return np.average(seen, axis=0, weights=np.exp(-n_judged * gaps))
+
+
+def _finish(x, fold, runs: list[Run], found: np.ndarray, curve, all_rows: bool) -> LearntKernel:
     """The kernel of all rows, and of the folds, which are not refined: their judgement is as good without."""
+    n_steps = min(curve, key=lambda steps: curve[steps][1])
     layout: Layout = runs[0].steps.layout
     (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
