@@ -20,6 +20,9 @@ ESTIMATORS = [
     KernelLogisticRegression(
         solver="sgd", tol=0.1, max_iter=1000, centers=5, kernel="gaussian", width="median", ridge=0.1
     ),
+    KernelLogisticRegression(
+        penalty="parameters", fit_intercept=False, coding="base-class", kernel="gaussian", width="median", ridge=0.01
+    ),
     ImportVectorMachine(),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=3),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.01, candidates=5),

@@ -181,7 +181,10 @@ def state_of(obj: Any) -> dict[str, Any]:
 
 
 #: Parameters that files of earlier versions lack, and the values to use for them.
-_ADDED_LATER: dict[str, dict[str, Any]] = {"TableModel": {"seen": None}}
+_ADDED_LATER: dict[str, dict[str, Any]] = {
+    "TableModel": {"seen": None},
+    "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric"},
+}
 
 
 def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
