@@ -16,8 +16,8 @@ from ..solvers.newton import Optimum
 
 #: ε of Fig. 28.2.
 STEP_SIZE = 0.1
-#: The ascent has converged if no step of a pass is longer than this. Fig. 28.2 checks single steps, so that one row that
-#: is sure of its class would end it.
+#: The ascent has converged if no step of a pass is longer than this. Fig. 28.2 checks single steps, so that one row
+#: that is sure of its class would end it.
 SHORTEST_STEP = 1e-6
 
 
@@ -29,13 +29,12 @@ def plain_sgd(objective, start, tol: float, max_iter: int, step_size: float = ST
     """
     random = np.random.default_rng(objective.seed)
     X = objective.masked(random.standard_normal(start.X.shape))
-    for epoch in range(1, max_iter + 1):
-        longest = 0.0
+    longest, epoch = np.inf, 0
+    while longest >= SHORTEST_STEP and epoch < max_iter:
+        longest, epoch = 0.0, epoch + 1
         for row in _draws(random, objective):
             step = step_size * _slope(objective, X, row)
             X, longest = X - step, max(longest, float(np.linalg.norm(step)))
-        if longest < SHORTEST_STEP:
-            break
     return Optimum(objective.at(X), True, epoch)
 
 
