@@ -156,6 +156,19 @@ def ivm_candidates(K, S, y, weight, rho, steps):
     return {row: ivm_newton(*ivm_features(K, [*S, row]), y, weight, rho, start, steps)[1] for row in candidates}
 
 
+def ivm_path(K, y, weight, rhos, tol):
+    """2001 C1–C5 with r = 1 and the exact B2: the import points at each λ, kept on the way down."""
+    S, found = [], []
+    for rho in rhos:
+        value, converged = ivm_by_scipy(K, S, y, weight, rho), False
+        while not converged:
+            values = ivm_candidates(K, S, y, weight, rho, 10)
+            best = min(values, key=values.get)
+            S, converged, value = [*S, best], abs(values[best] - value) < tol * abs(values[best]), values[best]
+        found.append(S)
+    return found
+
+
 def klr_objective(F, y, theta, K, ridge):
     """Mean log-loss of scores F plus λ/2 Σ θᵀKθ (2001 Eq. 9, divided by n)."""
     return np.mean(logsumexp(F, axis=1) - F[np.arange(len(y)), y]) + 0.5 * ridge * np.vdot(theta, K @ theta)

@@ -108,14 +108,15 @@ def lspc_textbook(n: int, **changes: Any) -> LSPC:
 def ivm_2001(n: int, **changes: Any) -> ImportVectorMachine:
     """The import vector machine of 2001 Fig. 2 on n rows: the whole path, with λ chosen by the tuning error.
 
-    The paper's λ refers to the sum over the rows and to the log-odds, so ``ridge`` is 2λ/n.
+    The model is the path's own (C1 to C5); ``refit=True`` searches anew at the chosen λ. The paper's λ refers to the
+    sum over the rows and to the log-odds, so ``ridge`` is 2λ/n.
 
     >>> print(f"{ivm_2001(200).ridge[0]:.1f}")  # 2 exp(10)/200
     220.3
     """
     ridges = tuple(2.0 * np.exp(exponent) / n for exponent in EXPONENTS_2001)
     given = {"kernel": "gaussian", "ridge": ridges, "tuning_loss": "error", "tol": 1e-3, "lookback": 1}
-    more = {"max_points": None, "candidates": "all", "scaling": None}
+    more = {"max_points": None, "candidates": "all", "scaling": None, "refit": False}
     return ImportVectorMachine(**{**given, **more, **changes})
 
 

@@ -184,6 +184,7 @@ def state_of(obj: Any) -> dict[str, Any]:
 _ADDED_LATER: dict[str, dict[str, Any]] = {
     "TableModel": {"seen": None},
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric"},
+    "ImportVectorMachine": {"refit": True},
 }
 
 
