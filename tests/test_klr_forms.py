@@ -13,6 +13,7 @@ import kproba
 from kproba import ConvergenceWarning, KernelLogisticRegression, recipes
 from kproba.data.sources import ArraySource
 from kproba.data.toys import three_classes_2010
+from kproba.estimators import _reading
 from kproba.papers.plain_sgd import plain_sgd
 from oracles import fitted_klr, gaussian, klr_fit, klr_loo, klr_objective, one_hot, stochastic_ascent
 
@@ -84,13 +85,22 @@ def test_weights_equal_repeated_rows(form):
     assert_allclose(np.repeat(weighted.loo_proba_, count, axis=0), repeated.loo_proba_, rtol=0, atol=1e-9)
 
 
+@pytest.fixture
+def streamed(monkeypatch):
+    """Rows of three classes as a source, about half of which are a sample in memory; and as arrays."""
+    monkeypatch.setattr(_reading, "sample_size", lambda d: 100)
+    toy = three_classes_2010(1000, random_state=0)
+    return ArraySource(toy.X, toy.y), toy
+
+
 @each_form
 @pytest.mark.parametrize("ridge", [0.0, 1e-2])
-def test_a_source_equals_memory(form, ridge):
-    y = LABELS[3]
-    memory = model(ridge=ridge, tol=1e-10, **form).fit(X, y)
-    stream = model(ridge=ridge, tol=1e-10, **form).fit(ArraySource(X, y))
-    assert_allclose(stream.predict_proba(X), memory.predict_proba(X), rtol=0, atol=1e-5)
+def test_a_source_equals_memory(streamed, form, ridge):
+    source, toy = streamed
+    given = {"ridge": ridge, "centers": toy.X[:5], "tol": 1e-14, **form}
+    stream, memory = model(**given).fit(source), model(**given).fit(toy.X, toy.y)
+    assert stream.n_iter_ > 1
+    assert_allclose(stream.predict_proba(toy.X), memory.predict_proba(toy.X), rtol=0, atol=1e-5)
 
 
 @each_form
@@ -165,11 +175,13 @@ class TestWithoutPenalty:
         with pytest.warns(ConvergenceWarning, match="separable"):
             model(ridge=0, kernel="linear", width="auto", tol=1e-4).fit(X, np.column_stack([X[:, 0] > 0, LABELS[2]]))
 
-    def test_a_separable_source_warns(self):
+    def test_a_separable_source_warns(self, streamed):
+        _, toy = streamed
         with pytest.warns(ConvergenceWarning, match="separable"):
-            model(ridge=0, centers=CENTERS, kernel="linear", width="auto", tol=1e-4, max_iter=30).fit(
-                ArraySource(X, (X[:, 0] > 0).astype(int))
+            fitted = model(ridge=0, centers=toy.X[:5], kernel="linear", width="auto", tol=1e-4).fit(
+                ArraySource(toy.X, (toy.X[:, 0] > 0).astype(int))
             )
+        assert fitted.n_iter_ < 50
 
     def test_other_classes_do_not(self):
         with warnings.catch_warnings():
