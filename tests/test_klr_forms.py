@@ -1,7 +1,6 @@
 """The forms of kernel logistic regression in the papers: penalties, intercept, base class, plain gradients."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import onnxruntime
@@ -10,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 import kproba
-from kproba import ConvergenceWarning, KernelLogisticRegression, recipes
+from kproba import ConditionWarning, ConvergenceWarning, KernelLogisticRegression, recipes
 from kproba.data.sources import ArraySource
 from kproba.data.toys import three_classes_2010
 from kproba.estimators import _reading
-from kproba.papers.plain_sgd import plain_sgd
+from kproba.papers.plain_sgd import PlainSGD
 from oracles import fitted_klr, gaussian, klr_fit, klr_loo, klr_objective, one_hot, stochastic_ascent
 
 RNG = np.random.default_rng(0)
@@ -67,8 +66,7 @@ def test_against_dense_newton(form, c, ridge):
 
 
 @each_form
-@pytest.mark.parametrize("c", LABELS)
-@pytest.mark.parametrize("ridge", [0.0, 1e-2])
+@pytest.mark.parametrize(("c", "ridge"), [(2, 1e-2), (3, 1e-2), (3, 0.0)])
 def test_leave_one_out_against_refits(form, c, ridge):
     y = LABELS[c]
     fitted = model(ridge=ridge, loo=True, **form).fit(X, y, WEIGHT)
@@ -162,6 +160,7 @@ def test_parameters_penalty_learns_no_kernel():
 
 
 class TestWithoutPenalty:
+    @pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
     @pytest.mark.parametrize("solver", ["newton", "lbfgs", "sgd"])
     def test_separable_classes_warn_and_end(self, solver):
         y = (X[:, 0] > 0).astype(int)
@@ -171,10 +170,12 @@ class TestWithoutPenalty:
         assert (P.argmax(axis=1) == y).all() and np.isfinite(fitted.coef_).all()
         assert -np.log(P[np.arange(N), y]).mean() < 1e-3
 
+    @pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
     def test_a_separable_tag_warns(self):
         with pytest.warns(ConvergenceWarning, match="separable"):
             model(ridge=0, kernel="linear", width="auto", tol=1e-4).fit(X, np.column_stack([X[:, 0] > 0, LABELS[2]]))
 
+    @pytest.mark.filterwarnings("ignore::kproba.ConditionWarning")
     def test_a_separable_source_warns(self, streamed):
         _, toy = streamed
         with pytest.warns(ConvergenceWarning, match="separable"):
@@ -182,6 +183,13 @@ class TestWithoutPenalty:
                 ArraySource(toy.X, (toy.X[:, 0] > 0).astype(int))
             )
         assert fitted.n_iter_ < 50
+
+    def test_a_singular_basis_warns(self):
+        """Equal coefficients of equal centres: the maximum is not unique, and rounding would choose it."""
+        with pytest.warns(ConditionWarning, match="singular to working precision"):
+            fitted = model(ridge=0, centers=np.repeat(CENTERS, 2, axis=0), tol=1e-8).fit(X, LABELS[3])
+        once = model(ridge=0, tol=1e-8).fit(X, LABELS[3])
+        assert_allclose(fitted.predict_proba(X), once.predict_proba(X), rtol=0, atol=1e-3)
 
     def test_other_classes_do_not(self):
         with warnings.catch_warnings():
@@ -236,7 +244,7 @@ class TestPlainGradients:
     @pytest.mark.filterwarnings("ignore::kproba.FewRowsWarning", "ignore::kproba.ConvergenceWarning")
     def test_ends_when_a_step_is_tiny(self):
         """As soon as all rows drawn in a pass are sure of their class."""
-        solver = partial(plain_sgd, step_size=100.0)
+        solver = PlainSGD(step_size=100.0)
         x, y = np.array([[0.0], [1.0], [9.0], [10.0]]), [0, 0, 1, 1]
         fitted = recipes.klr_textbook(solver=solver, max_iter=10**6, random_state=0).fit(x, y)
         assert fitted.n_iter_ < 100

@@ -15,7 +15,7 @@ from ..data.rows import Rows
 from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..links import Sigmoid, Softmax
-from ..papers.plain_sgd import plain_sgd
+from ..papers.plain_sgd import PlainSGD
 from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
@@ -61,7 +61,7 @@ from ._prepared import prepare
 from ._reading import Training, read
 
 #: Solvers that only the papers need, and all names that the parameter ``solver`` takes.
-PAPERS = {"plain-sgd": plain_sgd}
+PAPERS = {"plain-sgd": PlainSGD()}
 SOLVERS = {**LIKELIHOOD, **PAPERS}
 #: Candidate ridges.
 RIDGES = tuple(10.0**e for e in range(-1, -9, -1))
@@ -101,8 +101,8 @@ class KernelLogisticRegression(KernelClassifier):
         The regularisation strength λ above. The λ of 2001, which multiplies a sum over the rows, is nλ, and nλ/2 for
         two classes unless ``coding="base-class"``. For a multi-label y, n is the number of all rows, even for tags that
         are missing in some. Zero is maximum likelihood (textbook Sec. 28.1). It has no solution if the classes are
-        separable in the basis, as they nearly always are with all rows as centres: the fit then stops once the mean
-        log-loss is below ``tol``, with a ``ConvergenceWarning``.
+        separable in the basis, as they are with all rows as centres of a narrow kernel: the fit then stops once the
+        mean log-loss is below ``tol``, with a ``ConvergenceWarning``.
     centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
         Basis points: all distinct rows (the full model); for each class its own rows (``"class"``) or a given number
         of them (``("class", int)``); a subset of the given size spread over the classes, or your own points (the

@@ -9,6 +9,7 @@ orthonormal: each step there is the textbook's, without the constant that all cl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,21 +22,27 @@ STEP_SIZE = 0.1
 SHORTEST_STEP = 1e-6
 
 
-def plain_sgd(objective, start, tol: float, max_iter: int, step_size: float = STEP_SIZE) -> Optimum:
+@dataclass(frozen=True)
+class PlainSGD:
     """Stochastic gradient ascent to the letter of textbook Fig. 28.1: one row a step, of constant size.
 
-    It takes ``max_iter`` · n steps. Constant steps do not settle, so there is no convergence to promise: ``tol`` is not
-    used, and the random start of Fig. 28.2 takes the place of the given one.
+    It takes ``max_iter`` · n steps from the random start of Fig. 28.2. Constant steps do not settle, so there is no
+    convergence to promise, and ``tol`` is not used.
     """
-    random = np.random.default_rng(objective.seed)
-    X = objective.masked(random.standard_normal(start.X.shape))
-    longest, epoch = np.inf, 0
-    while longest >= SHORTEST_STEP and epoch < max_iter:
-        longest, epoch = 0.0, epoch + 1
-        for row in _draws(random, objective):
-            step = step_size * _slope(objective, X, row)
-            X, longest = X - step, max(longest, float(np.linalg.norm(step)))
-    return Optimum(objective.at(X), True, epoch)
+
+    step_size: float = STEP_SIZE
+    needs_start = False
+
+    def __call__(self, objective, start, tol: float, max_iter: int) -> Optimum:
+        random = np.random.default_rng(objective.seed)
+        X = objective.masked(random.standard_normal(start.X.shape))
+        longest, epoch = np.inf, 0
+        while longest >= SHORTEST_STEP and epoch < max_iter:
+            longest, epoch = 0.0, epoch + 1
+            for row in _draws(random, objective):
+                step = self.step_size * _slope(objective, X, row)
+                X, longest = X - step, max(longest, float(np.linalg.norm(step)))
+        return Optimum(objective.at(X), True, epoch)
 
 
 def _draws(random: np.random.Generator, objective) -> Iterator[np.ndarray]:

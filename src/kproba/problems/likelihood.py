@@ -405,9 +405,12 @@ class Likelihood:
         return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own, self.seed)
 
     def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
-        """Minimise the objective, from the least-squares solution if no start is given."""
-        start = self._least_squares(objective) if start is None else objective.at(start.X)
+        """Minimise the objective, from the least-squares solution if no start is given and the solver needs one."""
         minimise = LIKELIHOOD[self.solver] if isinstance(self.solver, str) else self.solver
+        if start is None:
+            start = self._least_squares(objective) if getattr(minimise, "needs_start", True) else objective.zero()
+        else:
+            start = objective.at(start.X)
         return minimise(objective, start, self.tol, self.max_iter)
 
     def _least_squares(self, objective: Objective) -> Point:

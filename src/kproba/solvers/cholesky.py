@@ -59,6 +59,10 @@ def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyF
         lower, info = linalg.lapack.dpotrf(_system(H, penalty, ridge, jitter), lower=1, overwrite_a=1, clean=0)
         return None if info else lower
 
+    if ridge == 0.0:  # meant to be zero, so it takes more than a small ridge to call the system singular
+        lower = decompose(0.0)
+        if lower is not None and np.diagonal(lower).min() ** 2 > rounding_level(np.diagonal(H)):
+            return CholeskyFactor(lower)
     size = None if penalty is None else float(np.diagonal(penalty).mean())
     return CholeskyFactor(with_jitter(decompose, np.diagonal(H), size, ridge))
 
@@ -68,11 +72,11 @@ def with_jitter(decompose: Callable[[float], Any], diagonal: np.ndarray, size: f
 
     ``diagonal`` is the diagonal of H; ``size`` is the mean diagonal of P, None for the identity. If the system is
     singular to working precision, a small multiple of the identity is added, with a warning: the solution stays finite
-    and is that of a slightly larger ridge. A ridge of zero is meant: it alone is no reason to warn.
+    and is that of a slightly larger ridge.
     """
     penalty = ridge * (1.0 if size is None else size)
     level = rounding_level(diagonal + (0.0 if size is None else penalty))
-    jitter = level if penalty < level and (ridge or size is None) else 0.0
+    jitter = level if penalty < level else 0.0
     # Directions that the kernel matrix of the centres does not resolve carry neither signal nor penalty. A diagonal at
     # rounding level keeps them at zero without changing any probability, so there is no warning.
     silent = 0.0 if size is None else level
