@@ -357,6 +357,32 @@ def size_2010(payload: dict) -> str:
     )
 
 
+def ivm_2001(payload: dict) -> str:
+    """The numbers that 2001 prints, beside those of its path and of a new search at the λ that the path chose."""
+    keys = ("lambda_2001", "import_points", "tuning_error", "test_error")
+    rows = []
+    for name, title in (("two_classes", "two classes, N = 200"), ("three_classes", "three classes, N = 300")):
+        found = payload[name]
+        for who, part in (("2001", payload["paper"][name]), ("path", found), ("new search", found["new_search"])):
+            rows.append([f"{title}: {who}", *(f"{part[key]:.3g}" if key in part else "—" for key in keys)])
+        rows.append([f"{title}: Bayes", "—", "—", "—", f"{found['bayes_error']:.3g}"])
+    svm = payload["svm"]
+    rows.append(
+        ["two classes, N = 200: SVM", "—", f"{svm['support_vectors']} support vectors", "—", f"{svm['test_error']:.3g}"]
+    )
+    return markdown(["", "λ of 2001", "import points", "tuning error", "test error"], rows)
+
+
+def textbook_28(payload: dict) -> str:
+    """The two classifiers of the chapter, and the truth."""
+    keys = ("absolute_error_to_truth", "error_percent", "log_loss", "training_seconds")
+    rows = []
+    for name in ("logistic regression", "LSPC", "truth"):
+        found = payload["methods"][name]
+        rows.append([name, *(f"{found[key]['mean']:.3g}" if key in found else "—" for key in keys)])
+    return markdown(["", "mean difference to the truth", "error, %", "log-loss", "training, s"], rows)
+
+
 def family(payload: dict) -> str:
     """One row per dataset: log-loss and times of the four classifiers."""
     rows = []
@@ -786,6 +812,8 @@ TABLES = (
     surface_centers,
     family,
     size_2010,
+    ivm_2001,
+    textbook_28,
     quality,
     letter,
     all_centers,
