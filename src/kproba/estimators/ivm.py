@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..basis.basis import Basis
 from ..data.all_rows import AllRows
+from ..data.folds import stratified_folds
 from ..data.items import Items
 from ..data.labels import class_factors, encode_labels
 from ..data.rows import Rows
@@ -78,6 +79,8 @@ MOST_POINTS, MOST_COEFFICIENTS = 500, 1500
 PROPOSING_ROWS = 10_000
 #: Number of rows used to project an indefinite kernel to a positive semi-definite one.
 LANDMARKS = 2000
+#: Number of folds that leave out groups.
+FOLDS = 5
 
 
 class _Split(NamedTuple):
@@ -262,6 +265,7 @@ class ImportVectorMachine(KernelClassifier):
         *,
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """
         tuning : pair (X, y) of arrays, optional
@@ -269,7 +273,7 @@ class ImportVectorMachine(KernelClassifier):
         """
         self._check_parameters()
         self._forget("import_indices_", "n_passes_")
-        data = read(self, X, y, sample_weight, classes, checkpoint)
+        data = read(self, X, y, sample_weight, classes, checkpoint, groups)
         table = prepare(self, data)
         self.scaling_ = table.scaling
         given = None if tuning is None else Tuning(self._exact_rows(self._read_tuning(tuning, data.rows)))
@@ -281,7 +285,9 @@ class ImportVectorMachine(KernelClassifier):
             final, points, rows = search(data, kernel, path, given, progress)
         self._store_points(final, points, rows)
         store_learnt(self, table, data)
-        if not data.is_sample:
+        if data.has_groups:
+            self._store_leave_one_out(self._without_groups(final, kernel, data), data)
+        elif not data.is_sample:
             self._store_leave_one_out(self._held_out(final.model, rows, data.rows), data)
         self._warn_if_cut(final.points[-1])
         data.finish()
@@ -310,12 +316,24 @@ class ImportVectorMachine(KernelClassifier):
 
     def _held_out(self, model: ImportModel, trained: Rows, rows: Rows) -> np.ndarray:
         """Scores of each row by the model without it, which is the model itself for rows it was not trained on."""
-        loss, scores = model.task.loss, model.task.loss.scores(leave_one_out(model))
+        scores = model.task.loss.scores(leave_one_out(model))
         if len(trained) == len(rows):
             return scores
-        columns = Tuning(self._exact_rows(rows)).columns(model.task, model.chosen)
-        out = loss.scores(columns @ model.coef + model.beta[0])
+        out = _scores(model, self._exact_rows(rows))
         out[_positions(trained, rows)] = scores
+        return out
+
+    def _without_groups(self, final: _Run, kernel: Kernel, data: Training) -> np.ndarray:
+        """Scores of each row by a search at the same λ without the fold of its group."""
+        rows, ridge = self._exact_rows(data.rows), final.points[-1].ridge
+        fold = stratified_folds(rows, FOLDS, data.seed)
+        out, progress = np.empty((len(rows), rows.n_classes)), Progress(0)
+        with one_blas_thread():
+            for inside in (np.flatnonzero(fold == number) for number in range(fold.max() + 1)):
+                rest = rows.without(inside)
+                unit = rows.total_weight / rest.total_weight if isinstance(self.ridge, str) else 1.0
+                run = self._run(_Split(rest, None), kernel, data.seed, progress, n_workers(self.n_jobs), [unit * ridge])
+                out[inside] = _scores(run.model, rows.take(inside))
         return out
 
     def _search_source(self, data: Training, kernel: Kernel, path, given: Tuning | None, progress: Progress):
@@ -560,6 +578,12 @@ def _sampled(rows: Rows, split: _Split, size: int, seed: int) -> _Split:
     given = split.tuning.rows if split.tuning else rows
     others = given if len(split.rows) == len(rows) else rows.take(np.flatnonzero(~np.isin(rows.keys, few.keys)))
     return _Split(few, Tuning(subsample(others, JUDGING_ROWS, seed)))
+
+
+def _scores(model: ImportModel, rows: Rows) -> np.ndarray:
+    """The scores of scaled rows."""
+    columns = Tuning(rows).columns(model.task, model.chosen)
+    return model.task.loss.scores(columns @ model.coef + model.beta[0])
 
 
 def _positions(part: Rows, rows: Rows) -> np.ndarray:

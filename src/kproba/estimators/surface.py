@@ -216,9 +216,10 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         *,
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
-        data = read(self, X, y, sample_weight, classes, checkpoint)
+        data = read(self, X, y, sample_weight, classes, checkpoint, groups)
         self._fit_training(data)
         data.finish()
         return self

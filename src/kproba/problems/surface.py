@@ -122,7 +122,7 @@ class Surface:
             for part in self._parts:
                 scores[np.ix_(part.where, part.columns)] = part.problem.held_out
             return scores
-        if self.maximum.is_free and not self.only_folds:
+        if self.maximum.is_free and not self.only_folds and self.rows.together is None:
             return self._leave_one_out()
         return self._by_folds()
 
@@ -130,11 +130,12 @@ class Surface:
         """Held-out scores from folds. A row with a copy for every fold is held out in each, and its scores are
         averaged.
 
-        Otherwise, in a table with few distinct rows, each would be judged by models that have never seen it.
+        Otherwise, in a table with few distinct rows, each would be judged by models that have never seen it. The rows
+        of a group are always held out together.
         """
         fold = stratified_folds(self.rows, self.folds, self.settings.seed)
         mass = self.rows.weight if self.rows.mass is None else self.rows.mass
-        everywhere = mass >= self.folds * self.rows.unit
+        everywhere = (mass >= self.folds * self.rows.unit) & (self.rows.together is None)
         share = np.where(everywhere, 1.0 / self.folds, 1.0)
         out = np.zeros((len(self.rows), self.rows.n_targets))
         for number in range(self.folds):

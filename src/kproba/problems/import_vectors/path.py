@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.folds import stratified_folds
 from ...data.hashing import ranking, row_keys
 from ...data.rows import Rows
 from ...progress import Progress
@@ -242,8 +243,11 @@ def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Split into training and tuning rows: about a ``fraction`` of every class tunes, and at least one row trains.
 
     Copies of a row are split individually and may be on both sides, just as a new row may equal a known one. If no row
-    can be spared, all rows are used for both.
+    can be spared, all rows are used for both. The user's groups stay on one side.
     """
+    if rows.together is not None:
+        is_tuning = stratified_folds(rows, max(2, round(1.0 / fraction)), seed) == 0
+        return _part(rows, 1.0 - is_tuning), _part(rows, 1.0 * is_tuning)
     copies = np.minimum((rows.weight if rows.mass is None else rows.mass) / rows.unit, MOST_COPIES)
     labels = np.zeros(len(rows), dtype=int) if rows.is_multilabel else rows.labels
     content = row_keys(np.column_stack([rows.labels, rows.unit]))  # orders rows with equal inputs
