@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from skrub import TableVectorizer
 
 from kproba import (
     LSPC,
@@ -24,6 +27,7 @@ from kproba import (
     explain,
 )
 from kproba.explanations import shapley
+from kproba.explanations.columns import origins
 from kproba.explanations.shapley import Arrays, KernelSum, distribution, quadrature
 from kproba.kernels import (
     KERNELS,
@@ -126,12 +130,35 @@ class TestValues:
             assert_allclose(one, other, atol=1e-12)
 
     def test_many_values_are_represented_by_quantiles(self):
-        column = np.random.default_rng(3).permutation(5000) / 5000
-        values, share = distribution(column)
-        assert len(values) == shapley.MOST_VALUES and share.sum() == pytest.approx(1.0)
-        assert_allclose([share @ values, share @ values**2], [0.5, 1 / 3], atol=2e-4)
-        values, share = distribution(np.array([3.0, 1.0, 3.0, 3.0]))
-        assert values.tolist() == [1.0, 3.0] and share.tolist() == [0.25, 0.75]
+        column = np.random.default_rng(3).permutation(5000)[:, None] / 5000
+        rows, share = distribution(column)
+        assert len(rows) == shapley.MOST_VALUES and share.sum() == pytest.approx(1.0)
+        assert_allclose([share @ column[rows, 0], share @ column[rows, 0] ** 2], [0.5, 1 / 3], atol=2e-4)
+        rows, share = distribution(np.array([[3.0], [1.0], [3.0], [3.0]]))
+        assert rows.tolist() == [1, 0] and share.tolist() == [0.25, 0.75]
+
+    @pytest.mark.parametrize("kernel", kernels_of(5), ids=lambda kernel: kernel.name)
+    @pytest.mark.parametrize("independent", [True, False])
+    def test_groups_of_columns(self, kernel, independent):
+        X = np.random.default_rng(4).gamma(1.0, size=(9, 5))
+        Z, coef, background, groups = X[1:6], np.linspace(-1.0, 2.0, 5)[:, None], X[6:], [(0, 3), (), (1,), (2, 4)]
+        score = KernelSum.of(kernel.by_column(5), Z, coef, Arrays())
+        values, base = score.explain(X[:1], background, independent, groups)
+        assert_allclose(values[:, 1], 0.0)
+
+        def outputs(codes):
+            """Players are numbers of rows here: the row to explain is the last."""
+            rows = np.vstack([background, X[:1]])
+            mixed = np.empty((len(codes), 5))
+            for player, group in enumerate(filter(len, groups)):
+                mixed[:, group] = rows[codes[:, player].astype(int)][:, group]
+            return kernel(mixed, Z) @ coef
+
+        codes = np.arange(3)[:, None] * np.ones(3)
+        codes = every_combination(codes) if independent else codes
+        expected = shapley_by_subsets(outputs, np.full(3, 3), codes)
+        assert_allclose(values[0, [0, 2, 3]], expected[0], atol=1e-8)
+        assert_allclose(base, expected[1], atol=1e-8)
 
     def test_zero_factors(self):
         """Rows and background may both be so far from a centre that their factors underflow."""
@@ -289,6 +316,13 @@ class TestInputs:
         inside = explain(model[-1], model[:-1].transform(frame[:3]))
         assert_allclose(found.values, inside.values)
 
+    def test_steps_that_do_nothing(self):
+        X, y = table()
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        for steps in (["passthrough"], ["passthrough", StandardScaler()], [None]):
+            model = make_pipeline(*steps, LSPC(kernel="gaussian", random_state=0)).fit(frame, y)
+            assert explain(model, frame[:2]).data.shape == (2, 4)
+
     def test_words_through_an_ordinal_encoder(self):
         X, y = table()
         frame = pd.DataFrame({"level": np.where(X[:, 0] > 0, "high", "low"), "size": X[:, 1].round()})
@@ -296,6 +330,39 @@ class TestInputs:
         found = explain(model, frame)
         assert found.data[0, 0] == frame["level"][0]
         assert_allclose(found.outputs, estimates(model[-1], model[:-1].transform(frame)), atol=1e-8)
+
+    @pytest.mark.parametrize("encoder", ["column transformer", "table vectorizer"])
+    def test_original_columns_of_encoded_tables(self, encoder):
+        X, y = table()
+        words, constant = np.where(X[:, 0] > 0.3, "high", np.where(X[:, 0] < -0.3, "low", "middle")), np.ones(60)
+        size = np.where(X[:, 2] > 1, np.nan, X[:, 1])
+        frame = pd.DataFrame({"level": words, "constant": constant, "size": size, "weight": X[:, 2]})
+        one_hot, filled = (OneHotEncoder(), ["level"]), (SimpleImputer(add_indicator=True), ["size", "constant"])
+        if encoder == "column transformer":
+            steps = [make_column_transformer(filled, one_hot, remainder="passthrough"), StandardScaler()]
+        else:
+            steps = [TableVectorizer(drop_if_constant=True), SimpleImputer(add_indicator=True)]
+        model = make_pipeline(*steps, LSPC(kernel="gaussian", random_state=0)).fit(frame, y)
+        found = explain(model, frame)
+        assert found.feature_names == ("level", "constant", "size", "weight")
+        assert found.data[0, 0] == words[0]
+        assert_allclose(found.outputs, estimates(model[-1], model[:-1].transform(frame)), atol=1e-8)
+        assert_allclose(found.values[:, 1], 0.0, atol=1e-12)
+        assert (np.abs(found.values[:, [0, 2, 3]]).max(axis=(0, 2)) > 1e-3).all()
+
+    def test_origins_of_columns(self):
+        X, _ = table()
+        missing = X.copy()
+        missing[0, 1], missing[:, 2] = np.nan, np.nan
+        assert origins(SimpleImputer(add_indicator=True, keep_empty_features=True).fit(missing)) == [0, 1, 2, 3, 1, 2]
+        with pytest.warns(UserWarning, match="Skipping features without any observed values"):
+            assert origins(make_pipeline(SimpleImputer(), StandardScaler()).fit(missing)) == [0, 1, 3]
+        assert origins(make_pipeline(SimpleImputer(), "passthrough", PCA(2)).fit(X)) is None
+        assert origins(make_pipeline("passthrough", StandardScaler()).fit(X)) == [0, 1, 2, 3]
+        assert origins(make_column_transformer((PCA(1), [0, 3]), remainder="drop").fit(X)) is None
+        assert origins(make_column_transformer(("passthrough", [3]), ("passthrough", [0])).fit(X)) == [3, 0]
+        assert origins(FunctionTransformer().fit(X)) == [0, 1, 2, 3]
+        assert origins(FunctionTransformer(np.abs).fit(X)) is None
 
     def test_mixed_columns_are_explained_as_the_classifier_sees_them(self):
         X, y = table()
@@ -333,7 +400,7 @@ class TestInputs:
             ({"output": "proba"}, "output must be one of 'estimates', 'scores'"),
             ({"background": np.empty((0, 4))}, "background has no rows"),
             ({"background": np.ones((3, 2))}, "X has 2 features"),
-            ({"feature_names": ["a"]}, "feature_names has 1 entries, but the classifier was fitted on 4 columns"),
+            ({"feature_names": ["a"]}, "feature_names has 1 entries, but there are 4 columns to explain"),
         ],
     )
     def test_mistakes(self, parameters, message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -192,7 +192,7 @@ class FixedScores:
         products = None if parts.times is None else np.empty((n, b))
 
         def fill(tile: slice) -> None:
-            factors = self.score.factors(term, self.rows[tile], columns=columns)
+            factors = self._factors(term, self.rows[tile], columns)
             if parts.alone is not None:
                 scores[tile] = term.amplitude * (parts.alone(factors) @ coef)
             if products is not None and parts.times is not None:
@@ -204,10 +204,16 @@ class FixedScores:
     def _scores(self, term: ByColumn, rows: np.ndarray, changed, scores, products) -> np.ndarray:
         """The scores of one term for the values of the changed columns, one row of them or as many as fixed rows."""
         parts, coef = PARTS[term.combine], self.score.coef
-        factors = self.score.factors(term, rows, columns=changed)
+        factors = self._factors(term, rows, changed)
         if parts.alone is not None:
             scores = scores + term.amplitude * (parts.alone(factors) @ coef)
         if parts.times is None:
             return scores
         times = parts.times(factors)
         return scores + (products @ (times.T * coef) if len(times) == 1 else (products * times) @ coef)
+
+    def _factors(self, term: ByColumn, rows: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """The functions of some columns (d, n, b)."""
+        Z = self.score.centers
+        with np.errstate(over="ignore"):  # of distances between remote values, whose kernel is zero
+            return np.stack([term.of_column(j, rows[:, j, None], Z[None, :, j]) for j in columns])

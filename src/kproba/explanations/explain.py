@@ -84,7 +84,7 @@ def explain(
         raise ValueError("background has no rows; pass at least one, or None for the centres of the model.")
     coef, intercept = part.explained(output)
     score = KernelSum.of(part.terms, part.centers, coef, part.arrays(columns.inputs))
-    values, base = score.explain(part.scaled(columns.inputs), usual, absent == "independent")
+    values, base = score.explain(part.scaled(columns.inputs), usual, absent == "independent", columns.groups)
     classifier = part.classifier
     proba = classifier.predict_proba(columns.inputs) if hasattr(classifier, "predict_proba") else None
     names = tuple(classifier.classes_.tolist())

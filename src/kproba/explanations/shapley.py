@@ -12,7 +12,7 @@ over pairs are the same integral with fewer factors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, sqrt
@@ -78,6 +78,7 @@ GAMES = {
     "sum": Game(lambda xp, e: xp.sum(e, axis=0), lambda xp, present, absent: present - absent),
     "pairs": Game(lambda xp, e: xp.sum(e, axis=0) ** 2 - xp.sum(e * e, axis=0), of_pairs),
 }
+GAMES["inner pairs"] = GAMES["sum"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,32 @@ class Arrays:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A term of the kernel as a game of players, each of which is a group of columns."""
+
+    combine: str
+    within: Callable[[Any, Any], Any]
+    of_column: Callable[[int, Any, Any], Any]
+    groups: tuple[tuple[int, ...], ...]
+    amplitude: float
+
+    def of_player(self, xp, g: int, X, Z):
+        """The function of the columns of player g (n, b) for rows X (n, d) and centres Z (b, d)."""
+        with np.errstate(over="ignore"):  # of distances between remote values, whose kernel is zero
+            columns = [self.of_column(j, X[:, j, None], Z[None, :, j]) for j in self.groups[g]]
+        return columns[0] if len(columns) == 1 and self.combine != "inner pairs" else self.within(xp, xp.stack(columns))
+
+
+def as_games(terms: tuple[ByColumn, ...], groups: tuple[tuple[int, ...], ...]) -> Iterator[Term]:
+    """The terms of a kernel as games. Pairs of columns of the same player are a part of their own, a plain sum."""
+    for term in terms:
+        rest = term.of_column, groups, term.amplitude
+        yield Term(term.combine, GAMES["sum" if term.combine == "pairs" else term.combine].combined, *rest)
+        if term.combine == "pairs" and max(map(len, groups)) > 1:
+            yield Term("inner pairs", GAMES["pairs"].combined, *rest)
+
+
+@dataclass(frozen=True)
 class KernelSum:
     """f(x) = Σ_b coef_b·k(x, z_b) with a kernel that is a sum of ``terms``; centers (b, d) and coef (b, c)."""
 
@@ -118,56 +145,58 @@ class KernelSum:
     def of(cls, terms: tuple[ByColumn, ...], centers: np.ndarray, coef: np.ndarray, arrays: Arrays) -> KernelSum:
         return cls(terms, arrays.put(centers), arrays.put(coef), arrays)
 
-    def explain(self, X: np.ndarray, background: np.ndarray, independent: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Shapley values (n, d, c) and base values (c,), the outputs if all columns are absent.
+    def explain(
+        self, X: np.ndarray, background: np.ndarray, independent: bool, groups: Sequence[Sequence[int]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Shapley values (n, p, c) of the players and base values (c,), the outputs if all players are absent.
 
-        Absent columns are averaged over the background, each column on its own if ``independent``, otherwise as whole
-        rows.
+        Players are groups of columns, by default single columns. Absent ones are averaged over the background, each
+        player on its own if ``independent``, otherwise as whole rows.
         """
-        values = np.zeros((*X.shape, self.coef.shape[1]))
+        groups = [(j,) for j in range(X.shape[1])] if groups is None else groups
+        players = [g for g, group in enumerate(groups) if len(group)]  # columns that the model does not use get zero
+        values = np.zeros((len(X), len(groups), self.coef.shape[1]))
         base = np.zeros(self.coef.shape[1])
-        for term in self.terms if self.centers.shape[0] else ():
-            rows = list(self._absent(term, background, independent))
-            for absent in rows:
-                base += self._base(term, absent) / len(rows)
-                self._add(values, term, self.arrays.put(X), absent, term.amplitude / len(rows))
+        parts = tuple(tuple(groups[g]) for g in players)
+        found = np.zeros((len(X), len(players), self.coef.shape[1]))
+        for term in as_games(self.terms, parts) if self.centers.shape[0] else ():
+            rows = 1 if independent else len(background)
+            for absent in self._absent(term, background, independent):
+                base += self._base(term, absent) / rows
+                self._add(found, term, self.arrays.put(X), absent, term.amplitude / rows)
+        values[:, players] = found
         return values, base
 
-    def _absent(self, term: ByColumn, background, independent: bool) -> Iterator[Any]:
-        """The functions of absent columns (d, 1, b)."""
+    def _absent(self, term: Term, background: np.ndarray, independent: bool) -> Iterator[Any]:
+        """The functions of absent players (p, 1, b)."""
         if independent:
-            yield self._means(term, background)
+            players = list(range(len(term.groups)))
+            yield self.arrays.xp.stack(self.arrays.map(lambda g: self._mean(term, g, background), players))
         else:
             for row in background:
                 yield self.factors(term, self.arrays.put(row[None, :]))
 
-    def _means(self, term: ByColumn, background: np.ndarray):
-        """Means of e_j over the values of each column."""
+    def _mean(self, term: Term, g: int, background: np.ndarray):
+        """The mean function of a player (1, b) over its values in the background."""
+        rows, share = distribution(background[:, term.groups[g]])
+        X, share = self.arrays.put(background[rows]), self.arrays.put(share)
+        blocks = row_slices(len(rows), 8 * self.centers.shape[0], self.arrays.tile_bytes)
+        parts = (share[None, part] @ term.of_player(self.arrays.xp, g, X[part, ...], self.centers) for part in blocks)
+        return sum(parts)
 
-        def of_column(j):
-            values, share = map(self.arrays.put, distribution(background[:, j]))
-            blocks = row_slices(values.shape[0], 8 * self.centers.shape[0], self.arrays.tile_bytes)
-            Z = self.centers[None, :, j]
-            with np.errstate(over="ignore"):  # of distances between remote values, whose kernel is zero
-                return sum(share[None, rows] @ term.of_column(j, values[rows, None], Z) for rows in blocks)
-
-        return self.arrays.xp.stack(self.arrays.map(of_column, list(range(background.shape[1]))))
-
-    def factors(self, term: ByColumn, X, centers: slice = slice(None), columns: Iterable[int] | None = None):
-        """e_j of rows, centres and columns, by default all of them (d, n, b)."""
+    def factors(self, term: Term, X, centers: slice = slice(None)):
+        """The functions of all players (p, n, b) for rows X and some centres."""
         Z = self.centers[centers, ...]
-        columns = range(X.shape[1]) if columns is None else columns
-        with np.errstate(over="ignore"):
-            return self.arrays.xp.stack([term.of_column(j, X[:, j, None], Z[None, :, j]) for j in columns])
+        return self.arrays.xp.stack([term.of_player(self.arrays.xp, g, X, Z) for g in range(len(term.groups))])
 
-    def _base(self, term: ByColumn, absent) -> np.ndarray:
+    def _base(self, term: Term, absent) -> np.ndarray:
         combined = GAMES[term.combine].combined(self.arrays.xp, absent)
         return term.amplitude * self.arrays.get(combined @ self.coef)[0]
 
-    def _add(self, values: np.ndarray, term: ByColumn, X, absent, amplitude: float) -> None:
+    def _add(self, values: np.ndarray, term: Term, X, absent, amplitude: float) -> None:
         """Add the Shapley values of one term to ``values``, tile by tile."""
-        n, (d, _, b), game = X.shape[0], absent.shape, GAMES[term.combine]
-        blocks = row_slices(b, 8 * d, self.arrays.tile_bytes)
+        (p, _, b), game = absent.shape, GAMES[term.combine]
+        blocks = row_slices(b, 8 * p, self.arrays.tile_bytes)
 
         def fill(rows: slice) -> None:
             for centers in blocks:
@@ -176,13 +205,13 @@ class KernelSum:
                 part = self.arrays.get(shared @ self.coef[centers, ...])
                 values[rows] += amplitude * np.moveaxis(part, 0, 1)
 
-        self.arrays.map(fill, row_slices(n, 8 * d * min(b, blocks[0].stop), self.arrays.tile_bytes))
+        self.arrays.map(fill, row_slices(X.shape[0], 8 * p * min(b, blocks[0].stop), self.arrays.tile_bytes))
 
 
-def distribution(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values of a column and their shares, or that many quantiles with equal shares."""
-    values, counts = np.unique(column, return_counts=True)
-    if len(values) <= MOST_VALUES:
-        return values, counts / len(column)
-    places = ((np.arange(MOST_VALUES) + 0.5) * len(column) / MOST_VALUES).astype(int)
-    return np.sort(column)[places], np.full(MOST_VALUES, 1.0 / MOST_VALUES)
+def distribution(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the distinct rows of ``values`` (m, k) and their shares, or that many quantiles of them."""
+    _, rows, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
+    if len(rows) <= MOST_VALUES:
+        return rows, counts / len(values)
+    places = ((np.arange(MOST_VALUES) + 0.5) * len(values) / MOST_VALUES).astype(int)
+    return np.lexsort(values.T[::-1])[places], np.full(MOST_VALUES, 1.0 / MOST_VALUES)
