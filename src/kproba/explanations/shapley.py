@@ -29,7 +29,7 @@ from ..threads import map_independent, row_slices
 TILE_BYTES, DEVICE_TILE_BYTES = 1 << 19, 1 << 28
 #: A column with more values is represented by this many quantiles.
 MOST_VALUES = 1000
-TINY = np.finfo(np.float64).tiny
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @lru_cache(maxsize=32)
@@ -53,7 +53,7 @@ def of_products(xp, present, absent):
         mixed = absent + t * change
         product = weight * xp.prod(mixed, axis=0)
         # change/mixed is at most 1/t or 1/(1 − t); where both factors are zero it is zero
-        mixed = change / xp.maximum(mixed, TINY)
+        mixed = change / (mixed + TINY)
         mixed *= product
         total += mixed
     return total
