@@ -1,5 +1,6 @@
 """Partial dependence: scikit-learn's own results, computed from columns that stay the same."""
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceK
 from kproba.explanations import dependence, fix_rows
 from kproba.kernels import Learnt
 
+matplotlib.use("Agg")
 LEARNT = Learnt((1.0, 0.5, 0.2, 0.8), (1.5, 2.0, 1.0), (0.5, 0.3, 0.7, 0.2))
 
 

@@ -3,6 +3,7 @@
 import re
 from itertools import product
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,6 +27,8 @@ from kproba import (
     SurfaceKernelClassifier,
     explain,
 )
+from kproba.displays import ExplanationDisplay
+from kproba.displays.explanations import swarm
 from kproba.explanations import shapley
 from kproba.explanations.columns import origins
 from kproba.explanations.shapley import Arrays, KernelSum, distribution, quadrature
@@ -43,6 +46,7 @@ from kproba.kernels import (
 from oracles import shapley_by_subsets
 from strategies import PALETTES
 
+matplotlib.use("Agg")
 ESTIMATORS = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
 
 
@@ -448,3 +452,42 @@ class TestExplanation:
 
     def test_repr(self, found):
         assert repr(found) == "<Explanation of 6 rows, 4 columns and 2 classes>"
+
+
+class TestDisplay:
+    def test_one_row(self):
+        X, y = table()
+        found = ExplanationDisplay.from_estimator(fitted(LSPC, X, y), X[:1], most=3)
+        widths = [bar.get_width() for bar in found.ax_.patches]
+        values = found.explanation.values[0, :, 0]
+        assert widths == sorted(values, key=abs, reverse=True)[:3]
+        first = np.abs(values).argmax()
+        assert found.ax_.get_yticklabels()[0].get_text() == f"x{first} = {X[0, first]:.4g}"
+        assert found.ax_.get_xlabel() == "contribution to the score of yes"
+        assert "probability" in found.ax_.get_title()
+
+    def test_many_rows(self):
+        X, y = table()
+        frame = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0, "up", "down")})
+        model = make_pipeline(OrdinalEncoder(), LSPC(kernel="gaussian", random_state=0)).fit(frame, y)
+        found = ExplanationDisplay.from_estimator(model, frame, name="no", output="scores")
+        assert found.explanation.class_names == ("no",)
+        for place, tick in enumerate(found.ax_.get_yticklabels()):
+            j = ["a", "word"].index(tick.get_text())
+            x, height = found.ax_.collections[place].get_offsets().T
+            assert_allclose(x, found.explanation.values[:, j, 0])
+            assert np.abs(height - place).max() <= 0.5
+
+    def test_swarm(self):
+        assert swarm(np.zeros(3)) == pytest.approx([-0.4, 0.0, 0.4])
+        assert swarm(np.array([0.0, 1.0, 1.0])) == pytest.approx([0.0, -0.4, 0.4])
+
+    def test_nothing_to_plot(self):
+        X, y = table()
+        found = explain(fitted(LSPC, X, y), X[:2])
+        with pytest.raises(ValueError, match=r"explanation has 2 classes, but only one is plotted"):
+            ExplanationDisplay(explanation=found).plot()
+        with pytest.raises(ValueError, match="no rows"):
+            ExplanationDisplay.from_estimator(fitted(LSPC, X, y), X[:0])
+        with pytest.raises(ValueError, match="most"):
+            ExplanationDisplay.from_estimator(fitted(LSPC, X, y), X, most=0)
