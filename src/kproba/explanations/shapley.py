@@ -28,7 +28,7 @@ from ..threads import map_independent, row_slices
 #: Memory for the factors of one tile, on the CPU (part of the cache) and on a device.
 TILE_BYTES, DEVICE_TILE_BYTES = 1 << 19, 1 << 28
 #: A column with more values is represented by this many quantiles.
-MOST_VALUES = 1000
+MOST_VALUES = 500
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -116,6 +116,11 @@ class Term:
     groups: tuple[tuple[int, ...], ...]
     amplitude: float
 
+    @property
+    def function(self) -> tuple[Any, Any]:
+        """What :meth:`of_player` depends on; terms that share it share their means."""
+        return self.of_column, self.within
+
     def of_player(self, xp, g: int, X, Z):
         """The function of the columns of player g (n, b) for rows X (n, d) and centres Z (b, d)."""
         with np.errstate(over="ignore"):  # of distances between remote values, whose kernel is zero
@@ -155,34 +160,16 @@ class KernelSum:
         """
         groups = [(j,) for j in range(X.shape[1])] if groups is None else groups
         players = [g for g, group in enumerate(groups) if len(group)]  # columns that the model does not use get zero
-        values = np.zeros((len(X), len(groups), self.coef.shape[1]))
-        base = np.zeros(self.coef.shape[1])
         parts = tuple(tuple(groups[g]) for g in players)
-        found = np.zeros((len(X), len(players), self.coef.shape[1]))
+        absent = ColumnByColumn(self, background, parts) if independent else WholeRows(self, background)
+        found, base = np.zeros((len(X), len(players), self.coef.shape[1])), np.zeros(self.coef.shape[1])
         for term in as_games(self.terms, parts) if self.centers.shape[0] else ():
-            rows = 1 if independent else len(background)
-            for absent in self._absent(term, background, independent):
-                base += self._base(term, absent) / rows
-                self._add(found, term, self.arrays.put(X), absent, term.amplitude / rows)
+            for usual, share in absent.functions(term):
+                base += share * self._base(term, usual)
+                self._add(found, term, self.arrays.put(X), usual, share * term.amplitude)
+        values = np.zeros((len(X), len(groups), self.coef.shape[1]))
         values[:, players] = found
         return values, base
-
-    def _absent(self, term: Term, background: np.ndarray, independent: bool) -> Iterator[Any]:
-        """The functions of absent players (p, 1, b)."""
-        if independent:
-            players = list(range(len(term.groups)))
-            yield self.arrays.xp.stack(self.arrays.map(lambda g: self._mean(term, g, background), players))
-        else:
-            for row in background:
-                yield self.factors(term, self.arrays.put(row[None, :]))
-
-    def _mean(self, term: Term, g: int, background: np.ndarray):
-        """The mean function of a player (1, b) over its values in the background."""
-        rows, share = distribution(background[:, term.groups[g]])
-        X, share = self.arrays.put(background[rows]), self.arrays.put(share)
-        blocks = row_slices(len(rows), 8 * self.centers.shape[0], self.arrays.tile_bytes)
-        parts = (share[None, part] @ term.of_player(self.arrays.xp, g, X[part, ...], self.centers) for part in blocks)
-        return sum(parts)
 
     def factors(self, term: Term, X, centers: slice = slice(None)):
         """The functions of all players (p, n, b) for rows X and some centres."""
@@ -208,9 +195,45 @@ class KernelSum:
         self.arrays.map(fill, row_slices(X.shape[0], 8 * p * min(b, blocks[0].stop), self.arrays.tile_bytes))
 
 
+@dataclass(frozen=True)
+class WholeRows:
+    """Absent columns take their values from the rows of the background, one row at a time."""
+
+    score: KernelSum
+    background: np.ndarray
+
+    def functions(self, term: Term) -> Iterator[tuple[Any, float]]:
+        """The functions of absent players (p, 1, b), and the share of each background row."""
+        for row in self.background:
+            yield self.score.factors(term, self.score.arrays.put(row[None, :])), 1.0 / len(self.background)
+
+
+class ColumnByColumn:
+    """Every absent player takes its values from the background on its own: the mean functions say it all."""
+
+    def __init__(self, score: KernelSum, background: np.ndarray, groups: tuple[tuple[int, ...], ...]) -> None:
+        self.score, self.background = score, background
+        self.shares = [distribution(background[:, group]) for group in groups]
+        self.means: dict[Any, Any] = {}
+
+    def functions(self, term: Term) -> Iterator[tuple[Any, float]]:
+        if term.function not in self.means:
+            arrays, players = self.score.arrays, list(range(len(term.groups)))
+            self.means[term.function] = arrays.xp.stack(arrays.map(lambda g: self._mean(term, g), players))
+        yield self.means[term.function], 1.0
+
+    def _mean(self, term: Term, g: int):
+        """The mean function of a player (1, b)."""
+        arrays, centers, (rows, share) = self.score.arrays, self.score.centers, self.shares[g]
+        X, share = arrays.put(self.background[rows]), arrays.put(share)
+        blocks = row_slices(len(rows), 8 * centers.shape[0], arrays.tile_bytes)
+        return sum(share[None, part] @ term.of_player(arrays.xp, g, X[part, ...], centers) for part in blocks)
+
+
 def distribution(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the distinct rows of ``values`` (m, k) and their shares, or that many quantiles of them."""
-    _, rows, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
+    flat = values[:, 0] if values.shape[1] == 1 else values  # sorts numbers, which is faster than rows
+    _, rows, counts = np.unique(flat, axis=0, return_index=True, return_counts=True)
     if len(rows) <= MOST_VALUES:
         return rows, counts / len(values)
     places = ((np.arange(MOST_VALUES) + 0.5) * len(values) / MOST_VALUES).astype(int)
