@@ -43,6 +43,7 @@ from kproba.kernels import (
     Linear,
     Pairs,
 )
+from kproba.kernels.by_column import split_by_column
 from oracles import shapley_by_subsets
 from strategies import PALETTES
 
@@ -106,9 +107,10 @@ class TestValues:
     def test_every_kernel_splits_correctly_or_not_at_all(self, kernel):
         X = np.abs(np.random.default_rng(1).normal(size=(6, 3)))
         kernel = kernel.with_width(0.7)
-        try:
-            terms = kernel.by_column(3)
-        except NotImplementedError:
+        terms = split_by_column(kernel, 3)
+        if terms is None:
+            with pytest.raises(NotImplementedError):
+                kernel.by_column(3)
             return
         score = KernelSum.of(terms, X, np.eye(6), Arrays())
         values, base = score.explain(X, X, True)
@@ -381,6 +383,17 @@ class TestInputs:
         clf = LSPC(kernel=kernel, random_state=0).fit(X, y)
         with pytest.raises(ValueError, match=f"the {clf.kernel_.name} kernel is not a product or sum over the columns"):
             explain(clf, X)
+
+    def test_a_kernel_of_the_user_does_not_inherit_its_columns(self):
+        class Halved(Gaussian):
+            name = "halved"
+
+            def of_pairs(self, pairs):
+                return 0.5 * super().of_pairs(pairs)
+
+        X, y = table()
+        with pytest.raises(ValueError, match=r"the halved kernel .* or give your kernel a method by_column"):
+            explain(LSPC(kernel=Halved(1.0), random_state=0).fit(X, y), X)
 
     def test_items_are_not_columns(self):
         clf = LSPC(kernel="spectrum", random_state=0).fit(["abab", "abba", "cdcd", "cddc"] * 3, [0, 0, 1, 1] * 3)

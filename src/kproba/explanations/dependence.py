@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import is_tensor
 from ..data.sources import Source
-from ..kernels.by_column import ByColumn
+from ..kernels.by_column import ByColumn, split_by_column
 from ..threads import fill_tiles, one_blas_thread
 from ..typing import Inputs
 from .columns import transformed
@@ -117,11 +117,8 @@ def _splits(classifier, rows) -> bool:
         or not isinstance(centers, np.ndarray)
     ):
         return False
-    try:
-        terms = kernel.by_column(getattr(classifier, "n_features_in_", 0))
-    except NotImplementedError:
-        return False
-    return 8 * len(terms) * len(rows) * len(centers) <= MOST_BYTES
+    terms = split_by_column(kernel, getattr(classifier, "n_features_in_", 0))
+    return terms is not None and 8 * len(terms) * len(rows) * len(centers) <= MOST_BYTES
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from ..arrays import choose as choose_device
 from ..arrays import to_numpy
 from ..data.sources import in_double
 from ..estimators._base import KernelClassifier
-from ..kernels.by_column import ByColumn
+from ..kernels import KERNELS
+from ..kernels.by_column import ByColumn, split_by_column
 from ..threads import n_workers
 from .columns import final_step
 from .shapley import Arrays
@@ -37,13 +38,13 @@ class ColumnModel:
         """The classifier at the end of ``model``, or an error that says why it does not split by column."""
         classifier = check_classifier(model, caller)
         kernel, centers = classifier.basis_.kernel, classifier.basis_.centers
-        try:
-            terms = kernel.by_column(getattr(classifier, "n_features_in_", 0))
-        except NotImplementedError:
+        terms = split_by_column(kernel, getattr(classifier, "n_features_in_", 0))
+        if terms is None:
+            known = ", ".join(repr(name) for name, each in KERNELS.items() if "by_column" in vars(type(each)))
             raise ValueError(
-                f"{caller}: the {kernel.name} kernel is not a product or sum over the columns of X. Fit the classifier "
-                "with kernel='auto', 'gaussian', 'laplacian', 'additive', 'pairs', 'linear', 'chi2' or 'intersection'."
-            ) from None
+                f"{caller}: the {kernel.name} kernel is not a product or sum over the columns of X; fit the model with "
+                f"kernel='auto', {known}, or give your kernel a method by_column."
+            )
         intercept = np.broadcast_to(classifier.intercept_, classifier.coef_.shape[1:]).astype(np.float64)
         return cls(classifier, terms, _dense(centers), classifier.coef_, intercept)
 

@@ -74,7 +74,7 @@ class Kernel:
         raise NotImplementedError
 
     def by_column(self, d: int) -> tuple[ByColumn, ...]:
-        """The kernel of d columns as a sum of functions of one column at a time; optional."""
+        """The kernel of d columns as a sum of functions of one column at a time, for explanations; optional."""
         raise NotImplementedError
 
     def width_unit(self, pairs: np.ndarray) -> float:

@@ -24,6 +24,14 @@ class ByColumn:
     amplitude: float = 1.0
 
 
+def split_by_column(kernel: Any, d: int) -> tuple[ByColumn, ...] | None:
+    """The kernel of d columns as a sum of functions of one column at a time; None if it has no such form.
+
+    A subclass may compute something else than its base class, so it has to define the method ``by_column`` itself.
+    """
+    return kernel.by_column(d) if "by_column" in vars(type(kernel)) else None
+
+
 def laplacian_columns(rates: np.ndarray, share: np.ndarray | None = None) -> Callable[[int, Any, Any], Any]:
     """share_j·exp(−rate_j·|x_j − z_j|)."""
 
