@@ -25,8 +25,8 @@ KERNELS = {
 }
 NOTE = (
     "few_rows: three rows of breast_cancer (30 columns) and the default LSPC fitted on the other 566; the background "
-    "is 100 of its rows, and shap explains the same outputs with its default settings, which keep ten columns. error is "
-    "the largest difference from the exact values for the same background rows, as a share of the largest value. "
+    "is 100 of its rows, and shap explains the same outputs with its default settings, which keep ten columns. error "
+    "is the largest difference from the exact values for the same background rows, as a share of the largest value. "
     "many_rows: 100 rows, 30 columns, 2,000 centres. dependence: one column at 100 values, averaged over 500 rows of "
     "the same models. Medians of repeats."
 )

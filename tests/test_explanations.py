@@ -29,7 +29,7 @@ from kproba import (
 )
 from kproba.displays import ExplanationDisplay
 from kproba.displays.explanations import swarm
-from kproba.explanations import shapley
+from kproba.explanations import Reason, shapley
 from kproba.explanations.columns import origins
 from kproba.explanations.shapley import Arrays, KernelSum, distribution, quadrature
 from kproba.kernels import (
@@ -452,6 +452,13 @@ class TestExplanation:
         with pytest.raises(ValueError, match="n_reasons"):
             found.reasons(0)
 
+    def test_reasons_as_text(self):
+        assert str(Reason("age", 41.5, 0.1234)) == "age = 41.5: +0.12"
+        assert str(Reason("job", None, -2.0)) == "job = missing: -2"
+        for missing in (np.nan, pd.NA, pd.NaT):
+            assert str(Reason("age", missing, 0.5)) == "age = missing: +0.5"
+        assert str(Reason("remark", "x" * 50, 0.1)) == f"remark = {'x' * 39}…: +0.1"
+
     def test_shap(self, found):
         both, one = found.to_shap(), found.for_class("yes").to_shap()
         assert both.values.shape == (6, 4, 2) and one.values.shape == (6, 4)
@@ -475,7 +482,7 @@ class TestDisplay:
         values = found.explanation.values[0, :, 0]
         assert widths == sorted(values, key=abs, reverse=True)[:3]
         first = np.abs(values).argmax()
-        assert found.ax_.get_yticklabels()[0].get_text() == f"x{first} = {X[0, first]:.4g}"
+        assert found.ax_.get_yticklabels()[0].get_text() == f"x{first} = {X[0, first]:.6g}"
         assert found.ax_.get_xlabel() == "contribution to the score of yes"
         assert "probability" in found.ax_.get_title()
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..explanations import Explanation, explain
+from ..explanations.explanation import shown
 from ..report.learnt import MOST_COLUMNS
 from ..typing import Inputs
 from ..validation import check_count
@@ -93,7 +94,7 @@ class ExplanationDisplay:
         values = found.values[0, order, 0]
         places = np.arange(len(order))
         ax.barh(places, values, color=np.where(values > 0, FOR, AGAINST))
-        ax.set_yticks(places, [f"{found.feature_names[j]} = {_short(found.data[0, j])}" for j in order])
+        ax.set_yticks(places, [f"{found.feature_names[j]} = {shown(found.data[0, j], 20)}" for j in order])
         title = f"{found.base_values[0]:.3g} → {found.outputs[0, 0]:.3g}"
         if found.probabilities is not None:
             title += f", probability {found.probabilities[0, 0]:.3g}"
@@ -129,11 +130,3 @@ def _ranks(column: np.ndarray) -> np.ndarray | None:
         return None
     _, ranks = np.unique(numbers, return_inverse=True)
     return ranks / max(1, ranks.max())
-
-
-def _short(value: Any) -> str:
-    """A value as a label."""
-    if isinstance(value, float | np.floating):
-        return f"{value:.4g}"
-    text = str(value)
-    return text if len(text) <= 20 else f"{text[:19]}…"

@@ -18,6 +18,17 @@ class Reason(NamedTuple):
     value: Any
     contribution: float
 
+    def __str__(self) -> str:
+        return f"{self.column} = {shown(self.value)}: {self.contribution:+.2g}"
+
+
+def shown(value: Any, most: int = 40) -> str:
+    """A value of a table as a short label."""
+    if value is None or (not isinstance(value, str) and str(value) in ("nan", "NaT", "<NA>")):
+        return "missing"
+    text = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
