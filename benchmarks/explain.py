@@ -71,7 +71,7 @@ def draw(folder) -> None:
     left, right = figure.subplots(1, 2)
     ExplanationDisplay.from_estimator(clf, X_new[91:92], name="malignant", most=10, ax=left)
     ExplanationDisplay.from_estimator(clf, X_new, name="malignant", most=10, ax=right)
-    right.set_title("143 new rows: low values blue, high values red")
+    right.set_title("143 rows; blue: low values, red: high")
     figure.savefig(folder / "explain.png", dpi=110)
 
 

@@ -130,7 +130,7 @@ def explain(payload: dict) -> str:
             [f"`partial_dependence`, 500 rows, 100 values, 2,000 centres, {name}", both[0], f"{cell['differ_by']:.0e}"]
         )
         rows.append(["the same by scikit-learn", both[1], ""])
-    return markdown(["30 columns", "seconds", "error"], rows)
+    return markdown(["30 columns", "seconds", "largest error"], rows)
 
 
 def predict_floor(payload: dict) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -376,6 +377,19 @@ class TestInputs:
         found = explain(model, X, background=X[:30])
         assert found.feature_names == ("pca0", "pca1")
         assert_allclose(found.data, model[:-1].transform(X))
+
+    def test_a_step_that_says_nothing_of_its_columns(self):
+        class Doubled(BaseEstimator, TransformerMixin):
+            def fit(self, X, y=None):
+                return self
+
+            def transform(self, X):
+                return np.hstack([X, 2 * X])
+
+        X, y = table()
+        model = make_pipeline(Doubled(), LSPC(kernel="gaussian", random_state=0)).fit(X, y)
+        found = explain(model, X)
+        assert found.values.shape == (60, 8, 2) and found.feature_names[-1] == "x7"
 
     @pytest.mark.parametrize("kernel", ["matern32", "polynomial", lambda X, Z: X @ Z.T])
     def test_other_kernels_are_named(self, kernel):

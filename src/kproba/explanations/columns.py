@@ -45,14 +45,16 @@ def final_step(model):
 
 def transformed(model, X):
     """The rows as the final classifier sees them."""
-    return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
+    for step in _steps(model)[:-1]:  # a pipeline of these alone may not know that it is fitted
+        X = step.transform(X)
+    return X
 
 
 def columns_of(model, X, names: Sequence[str] | None = None) -> Columns:
     """The user's own columns if each column of the classifier comes from one of them, otherwise the classifier's."""
     steps = _steps(model)
     inputs, n_inputs = transformed(model, X), steps[-1].n_features_in_
-    origin = _composed(steps[:-1], steps[0].n_features_in_)
+    origin = _composed(steps[:-1], getattr(steps[0], "n_features_in_", 0))
     if origin is None:
         origin, data, known = list(range(n_inputs)), inputs, column_names(model, n_inputs)
     else:
@@ -75,7 +77,7 @@ def origins(step) -> list[int] | None:
         return list(range(n))
     if isinstance(step, Pipeline):
         steps = _steps(step)
-        return _composed(steps, steps[0].n_features_in_) if steps else None
+        return _composed(steps, getattr(steps[0], "n_features_in_", 0)) if steps else None
     if isinstance(step, ColumnTransformer):
         return _of_column_transformer(step)
     if isinstance(step, impute.SimpleImputer):
@@ -98,8 +100,8 @@ def _composed(steps: list[Any], n: int) -> list[int] | None:
     found = list(range(n))
     for step in steps:
         here = origins(step)
-        if here is None:
-            return None
+        if here is None or max(here, default=0) >= len(found):
+            return None  # the second only happens after steps that do not say how many columns they have
         found = [found[j] for j in here]
     return found
 

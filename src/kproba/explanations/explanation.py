@@ -87,9 +87,10 @@ class Explanation:
         """
         check_count("n_reasons", n_reasons)
         best = (self.outputs if self.probabilities is None else self.probabilities).argmax(axis=1)
-        return [self._reasons(i, k, n_reasons) for i, k in enumerate(best)]
+        return [self.row_reasons(i, k, n_reasons) for i, k in enumerate(best)]
 
-    def _reasons(self, i: int, k: int, n_reasons: int) -> list[Reason]:
+    def row_reasons(self, i: int, k: int, n_reasons: int = 3) -> list[Reason]:
+        """The same for row number i and class number k."""
         values = self.values[i, :, k]
         order = np.argsort(-np.abs(values), kind="stable")[:n_reasons]
         return [Reason(self.feature_names[j], self.data[i, j], float(values[j])) for j in order if values[j] != 0]
