@@ -1,4 +1,4 @@
-"""How far ``loo_proba_`` of every estimator can be trusted on small tables -> results/loo_trust.json."""
+"""How far ``loo_proba_`` and ``oof_proba_`` can be trusted on small tables -> results/loo_trust.json."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ ESTIMATORS = {
     "ImportVectorMachine": ImportVectorMachine,
     "SurfaceKernelClassifier": SurfaceKernelClassifier,
 }
-REFIT_ROWS, TRAIN, MOST_TEST, SPLITS = 80, 150, 2000, 3
+REFIT_ROWS, TRAIN, MOST_TEST, SPLITS = 80, 400, 2000, 5
 #: Probabilities are clipped here before their logarithm: one row that is sure and wrong would decide the mean.
 CLIP = 1e-6
 NOTE = (
     "refits: REFIT_ROWS rows of each set. Kernel, width, ridge and scaling are chosen once and then given, so that "
     "loo_proba_ can be compared with n fits without one row each: the mean and the largest difference of a "
-    "probability, and both log-losses. estimate: fits with the defaults on TRAIN rows, whose loo_proba_ also chose the "
-    "parameters: its log-loss beside that on up to MOST_TEST other rows, means over the splits."
+    "probability, and both log-losses. estimate: fits with the defaults on TRAIN rows, or two thirds where there are "
+    "fewer. loo: log-loss of loo_proba_, which also chose parameters; oof: of oof_proba_, by models that never saw the "
+    "fold of a row; new: of up to MOST_TEST other rows; shares: of the class shares, on the same rows. Means over the "
+    "splits; worse_than_shares counts those where new is above shares."
 )
 
 
@@ -65,21 +67,26 @@ def refits(name: str, X: np.ndarray, labels: np.ndarray) -> dict:
 
 
 def estimate(name: str, X: np.ndarray, labels: np.ndarray, train: int) -> dict:
-    """The log-loss of loo_proba_ after a search, and that of new rows."""
+    """The log-loss of loo_proba_ and oof_proba_ after a fit with the defaults, and that of new rows."""
+    train = min(train, 2 * len(labels) // 3)
     fitted = ESTIMATORS[name](random_state=0).fit(X[:train], labels[:train])
-    new = slice(train, train + MOST_TEST)
-    proba = np.zeros((len(labels[new]), labels.max() + 1))
-    proba[:, fitted.classes_] = fitted.predict_proba(X[new])
+    new = labels[train : train + MOST_TEST]
+    proba = np.zeros((len(new), labels.max() + 1))
+    proba[:, fitted.classes_] = fitted.predict_proba(X[train : train + MOST_TEST])
     own = np.searchsorted(fitted.classes_, labels[:train])
-    return {"loo": log_loss(fitted.loo_proba_, own), "new": log_loss(proba, labels[new])}
+    shares = np.bincount(labels[:train], minlength=labels.max() + 1) / train
+    found = {"loo": log_loss(fitted.loo_proba_, own), "new": log_loss(proba, new)}
+    if hasattr(fitted, "oof_proba_"):
+        found["oof"] = log_loss(fitted.oof_proba_, own)
+    return found | {"shares": log_loss(np.tile(shares, (len(new), 1)), new)}
 
 
 def measure(name: str, table: str, args) -> dict:
     cell = {"refits": refits(name, *drawn(table, args.data_dir, args.refit_rows))}
     splits = [drawn(table, args.data_dir, args.train + MOST_TEST, seed) for seed in range(args.splits)]
-    found = [estimate(name, X, labels, args.train) for X, labels in splits if len(labels) > args.train]
-    if found:
-        cell["estimate"] = {key: float(np.mean([one[key] for one in found])) for key in ("loo", "new")}
+    found = [estimate(name, X, labels, args.train) for X, labels in splits]
+    cell["estimate"] = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+    cell["estimate"]["worse_than_shares"] = sum(one["new"] > one["shares"] for one in found)
     return cell
 
 
@@ -88,17 +95,18 @@ def summary(cells: dict) -> dict:
     out = {}
     for name in ESTIMATORS:
         mine = [cell for key, cell in cells.items() if key.endswith(f"/{name}")]
-        by_refit = [cell["refits"] for cell in mine]
-        judged = [cell["estimate"] for cell in mine if "estimate" in cell]
-        ratios = [one["new"] / one["loo"] for one in judged]
+        by_refit, judged = ([cell[part] for cell in mine] for part in ("refits", "estimate"))
         out[name] = {
             "largest": max(one["largest"] for one in by_refit),
             "mean": float(np.mean([one["mean"] for one in by_refit])),
             "loo_over_refits": float(np.mean([one["loo"] / one["refits"] for one in by_refit])),
-            "loo": float(np.mean([one["loo"] for one in judged])) if judged else None,
-            "new": float(np.mean([one["new"] for one in judged])) if judged else None,
-            "worst_ratio": max(ratios, default=None),
+            "worse_than_shares": sum(one["worse_than_shares"] for one in judged),
         }
+        for key in ("loo", "oof", "new"):
+            out[name][key] = float(np.mean([one.get(key, np.nan) for one in judged]))
+        for key in ("loo", "oof"):
+            ratios = [one.get(key, np.nan) / one["new"] for one in judged]
+            out[name][f"{key}_over_new"] = {"mean": np.mean(ratios), "least": min(ratios), "most": max(ratios)}
     return out
 
 

@@ -36,6 +36,7 @@ MODULES = {
     "command_stream": "command_stream",
     "quality": "tables_quality",
     "letter": "letter",
+    "more_rows": "more_rows",
     "tags": "tags",
     "all_centers": "all_centers",
     "passes": "passes",

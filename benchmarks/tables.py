@@ -19,6 +19,7 @@ PAGES = (
     "README.md",
     "docs/benchmarks.md",
     "docs/choose.md",
+    "docs/learnt_kernel.md",
     "docs/klr.md",
     "docs/pictures.md",
     "docs/sequences.md",
@@ -287,17 +288,41 @@ def loo_trust(payload: dict) -> str:
     rows = []
     for name, found in payload["summary"].items():
         differences = [f"{found['largest']:.2f}", f"{found['mean']:.4f}"]
-        judged = [found["loo"], found["new"], found["worst_ratio"]]
-        rows.append([f"`{name}`", *differences, *("" if value is None else f"{value:.3f}" for value in judged)])
+        losses = [f"{found[key]:.3f}" for key in ("loo", "oof", "new")]
+        ratios = [found[f"{key}_over_new"] for key in ("loo", "oof")]
+        spread = [f"{each['mean']:.2f} ({each['least']:.2f}–{each['most']:.2f})" for each in ratios]
+        rows.append([f"`{name}`", *differences, *losses, *spread])
     header = [
         "",
         "largest difference from refits",
         "mean difference",
         "log-loss of `loo_proba_`",
-        "log-loss of new rows",
-        "new rows / `loo_proba_`, worst dataset",
+        "of `oof_proba_`",
+        "of new rows",
+        "`loo_proba_` / new rows, mean (least–most)",
+        "`oof_proba_` / new rows",
     ]
     return markdown(header, rows)
+
+
+def more_rows(payload: dict) -> str:
+    """Log-loss and seconds of each method, one row for each set and number of rows."""
+    names, rows = payload["rivals"], []
+    for key in dict.fromkeys(key.rsplit("/", 1)[0] for key in payload["cells"]):
+        cells = [payload["cells"].get(f"{key}/{rival}") for rival in names]
+        rows.append([key.replace("/", ", "), *_losses_and_seconds(cells)])
+    if "million" in payload:
+        found = payload["million"]
+        cells = [found["cells"].get(rival) for rival in names]
+        rows.append([f"{found['rows']:,} × 28 (truth {found['truth']:.4f})", *_losses_and_seconds(cells, 4)])
+    return markdown(["", *names.values(), *(f"{name}, s" for name in names.values())], rows)
+
+
+def _losses_and_seconds(cells: list[dict | None], digits: int = 3) -> list[str]:
+    best = min(cell["log_loss"] for cell in cells if cell)
+    losses = [f"{cell['log_loss']:.{digits}f}" if cell else "—" for cell in cells]
+    bold = [f"**{text}**" if cell and cell["log_loss"] == best else text for cell, text in zip(cells, losses)]
+    return [*bold, *(_seconds(cell["fit_seconds"]) if cell else "—" for cell in cells)]
 
 
 def ivm_svc(payload: dict) -> str:
@@ -357,6 +382,32 @@ def size_2010(payload: dict) -> str:
         ],
         rows,
     )
+
+
+def ivm_2001(payload: dict) -> str:
+    """The numbers that 2001 prints, beside those of its path and of a new search at the λ that the path chose."""
+    keys = ("lambda_2001", "import_points", "tuning_error", "test_error")
+    rows = []
+    for name, title in (("two_classes", "two classes, N = 200"), ("three_classes", "three classes, N = 300")):
+        found = payload[name]
+        for who, part in (("2001", payload["paper"][name]), ("path", found), ("new search", found["new_search"])):
+            rows.append([f"{title}: {who}", *(f"{part[key]:.3g}" if key in part else "—" for key in keys)])
+        rows.append([f"{title}: Bayes", "—", "—", "—", f"{found['bayes_error']:.3g}"])
+    svm = payload["svm"]
+    rows.append(
+        ["two classes, N = 200: SVM", "—", f"{svm['support_vectors']} support vectors", "—", f"{svm['test_error']:.3g}"]
+    )
+    return markdown(["", "λ of 2001", "import points", "tuning error", "test error"], rows)
+
+
+def textbook_28(payload: dict) -> str:
+    """The two classifiers of the chapter, and the truth."""
+    keys = ("absolute_error_to_truth", "error_percent", "log_loss", "training_seconds")
+    rows = []
+    for name in ("logistic regression", "LSPC", "truth"):
+        found = payload["methods"][name]
+        rows.append([name, *(f"{found[key]['mean']:.3g}" if key in found else "—" for key in keys)])
+    return markdown(["", "mean difference to the truth", "error, %", "log-loss", "training, s"], rows)
 
 
 def family(payload: dict) -> str:
@@ -788,6 +839,8 @@ TABLES = (
     surface_centers,
     family,
     size_2010,
+    ivm_2001,
+    textbook_28,
     quality,
     letter,
     all_centers,
@@ -803,6 +856,7 @@ TABLES = (
     klr_letter,
     klr_loo,
     loo_trust,
+    more_rows,
     ivm_svc,
     ivm_search,
 )

@@ -5,11 +5,23 @@ from __future__ import annotations
 import sys
 import time
 
-from experiments import images_2011, ivm_2001, results, sgd_2010, size_2010, skc_2013, sound_2011, toy_2010, toy_2011
+from experiments import (
+    images_2011,
+    ivm_2001,
+    results,
+    sgd_2010,
+    size_2010,
+    skc_2013,
+    sound_2011,
+    textbook_28,
+    toy_2010,
+    toy_2011,
+)
 
 #: In the order of their running time.
 EXPERIMENTS = {
     "ivm_2001": ivm_2001.main,
+    "textbook_28": textbook_28.main,
     "sgd_2010": sgd_2010.main,
     "toy_2010": toy_2010.main,
     "toy_2011": toy_2011.main,

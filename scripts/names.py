@@ -15,17 +15,16 @@ import sys
 import textwrap
 from pathlib import Path
 
-from kproba.estimators import lspc, surface
+from kproba.estimators import klr, lspc, surface
 from kproba.kernels import KERNELS, Kernel
 from kproba.links import LINKS
 from kproba.papers.surface_solvers import SOLVERS as SURFACE
 from kproba.solvers import box_qp
-from kproba.solvers.registry import LIKELIHOOD
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/kproba/"
 PAGES = ("docs/lspc.md", "docs/klr.md", "docs/surface.md", "docs/sequences.md")
-ESTIMATORS = {"lspc": lspc.SOLVERS, "klr": LIKELIHOOD, "surface": SURFACE, "ivm": {}}
+ESTIMATORS = {"lspc": lspc.SOLVERS, "klr": klr.SOLVERS, "surface": SURFACE, "ivm": {}}
 MARKED = re.compile(r"(<!-- names: (\w+) -->\n).*?(<!-- /names -->)", re.DOTALL)
 
 
@@ -91,7 +90,7 @@ TABLES = {
     "items": item_table,
     "links": link_table,
     "lspc_solvers": lambda: solver_table(lspc.SOLVERS),
-    "klr_solvers": lambda: solver_table(LIKELIHOOD),
+    "klr_solvers": lambda: solver_table(klr.SOLVERS),
     "surface_solvers": lambda: solver_table({**SURFACE, "exact": box_qp.maximise}),
 }
 

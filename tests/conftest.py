@@ -38,6 +38,8 @@ def few_steps():
         patch.setattr(steps, "SAMPLES", ())
         patch.setattr(steps, "SAMPLE_ROWS", 150)
         patch.setattr(steps, "REFINE_ROWS", 200)
+        patch.setattr(steps, "CHAIN_ROWS", 200)
+        patch.setattr(steps, "CHAIN_STEPS", 10)
         patch.setattr(outer_folds, "FIT_ROWS", 200)
         patch.setattr(many_rows, "LARGE_SAMPLE", 400)
         yield

@@ -158,12 +158,25 @@ def ivm_candidates(K, S, y, weight, rho, steps):
     return {row: ivm_newton(*ivm_features(K, [*S, row]), y, weight, rho, start, steps)[1] for row in candidates}
 
 
+def ivm_path(K, y, weight, rhos, tol):
+    """2001 C1–C5 with r = 1 and the exact B2: the import points at each λ, kept on the way down."""
+    S, found = [], []
+    for rho in rhos:
+        value, converged = ivm_by_scipy(K, S, y, weight, rho), False
+        while not converged:
+            values = ivm_candidates(K, S, y, weight, rho, 10)
+            best = min(values, key=values.get)
+            S, converged, value = [*S, best], abs(values[best] - value) < tol * abs(values[best]), values[best]
+        found.append(S)
+    return found
+
+
 def klr_objective(F, y, theta, K, ridge):
     """Mean log-loss of scores F plus λ/2 Σ θᵀKθ (2001 Eq. 9, divided by n)."""
     return np.mean(logsumexp(F, axis=1) - F[np.arange(len(y)), y]) + 0.5 * ridge * np.vdot(theta, K @ theta)
 
 
-def fitted_klr(Phi, K, y, ridge, own=None):
+def fitted_klr(Phi, K, y, ridge, own=None, intercept=True):
     """The smallest value of that objective, by SciPy in coordinates where the penalty is the identity."""
     n, c = len(y), y.max() + 1
     blocks = [np.arange(len(K)) if own is None else np.flatnonzero(own[:, j]) for j in range(c)]
@@ -179,9 +192,9 @@ def fitted_klr(Phi, K, y, ridge, own=None):
         P = np.exp(F - logsumexp(F, axis=1, keepdims=True))
         R = (P - np.eye(c)[y]) / n
         value = np.mean(logsumexp(F, axis=1) - F[np.arange(n), y]) + 0.5 * ridge * x[:-c] @ x[:-c]
-        return value, np.concatenate([*(w.T @ r for w, r in zip(white, R.T)), R.sum(axis=0)]) + ridge * np.append(
-            x[:-c], np.zeros(c)
-        )
+        return value, np.concatenate(
+            [*(w.T @ r for w, r in zip(white, R.T)), intercept * R.sum(axis=0)]
+        ) + ridge * np.append(x[:-c], np.zeros(c))
 
     options = {"maxiter": 50_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50}
     return minimize(value_and_gradient, np.zeros(ends[-1] + c), jac=True, method="L-BFGS-B", options=options).fun
@@ -325,45 +338,56 @@ def class_wise_loo(kernel, X, y, weight, Z, owner, ridge, rkhs):
     return scores, systems
 
 
-def klr_fit(phi, penalty, targets, weight, ridge, steps=200):
+def klr_fit(phi, penalty, targets, weight, ridge, steps=200, intercept=True, base=False):
     """Newton's method for kernel logistic regression with a free constant: scores of the rows, and coefficients.
 
-    The classes' common direction is singular, and the least-norm step leaves it alone; halved until it descends.
+    The classes' common direction is singular, and the least-norm step leaves it alone; halved until it descends. With
+    ``base`` the last class has the score zero (2001 Eq. 7).
     """
     n, b = phi.shape
     c, rho = targets.shape[1], weight.sum() * ridge
-    Phi, P = np.column_stack([phi, np.ones(n)]), np.zeros((b + 1, b + 1))
+    Phi, P = np.column_stack([phi, np.ones((n, int(intercept)))]), np.zeros((b + intercept, b + intercept))
     P[:b, :b] = rho * penalty
+    C = np.eye(c, c - base)
 
     def value(theta):
-        F = Phi @ theta
+        F = Phi @ theta @ C.T
         return weight @ (logsumexp(F, axis=1) - np.sum(targets * F, axis=1)) + 0.5 * np.sum(theta * (P @ theta))
 
-    theta = np.zeros((b + 1, c))
+    theta = np.zeros((b + intercept, c - base))
     for _ in range(steps):
-        p = np.exp(Phi @ theta - logsumexp(Phi @ theta, axis=1, keepdims=True))
-        gradient = (Phi.T * weight) @ (p - targets) + P @ theta
-        H = np.kron(P, np.eye(c))
+        F = Phi @ theta @ C.T
+        p = np.exp(F - logsumexp(F, axis=1, keepdims=True))
+        gradient = (Phi.T * weight) @ (p - targets) @ C + P @ theta
+        H = np.kron(P, np.eye(c - base))
         for row, q, w in zip(Phi, p, weight):
-            H += w * np.kron(np.outer(row, row), np.diag(q) - np.outer(q, q))
+            H += w * np.kron(np.outer(row, row), C.T @ (np.diag(q) - np.outer(q, q)) @ C)
         step, t = np.linalg.lstsq(H, gradient.ravel(), rcond=1e-14)[0].reshape(theta.shape), 1.0
         while value(theta - t * step) > value(theta) and t > 1e-10:
             t /= 2
         theta = theta - t * step
         if np.sum(step * gradient) < 1e-14 * max(1.0, value(theta)):
             break
-    return Phi @ theta, theta
+    return Phi @ theta @ C.T, theta @ C.T
 
 
-def klr_loo(phi, penalty, targets, weight, ridge):
+def klr_loo(phi, penalty, targets, weight, ridge, **form):
     """Scores of every row by a refit without one unit of its weight; basis and total ridge stay."""
     scores = np.empty_like(targets)
     for i in range(len(phi)):
         less = weight.copy()
         less[i] -= min(1.0, weight[i])
-        theta = klr_fit(phi, penalty, targets, less, ridge * weight.sum() / less.sum())[1]
-        scores[i] = np.append(phi[i], 1.0) @ theta
+        theta = klr_fit(phi, penalty, targets, less, ridge * weight.sum() / less.sum(), **form)[1]
+        scores[i] = np.append(phi[i], 1.0)[: len(theta)] @ theta
     return scores
+
+
+def stochastic_ascent(phi, y, theta, rows, step):
+    """Textbook Fig. 28.1: for each row drawn, θ ← θ + ε(δ − q)φ."""
+    for i in rows:
+        q = np.exp(phi[i] @ theta)
+        theta = theta + step * np.outer(phi[i], np.eye(theta.shape[1])[y[i]] - q / q.sum())
+    return theta
 
 
 def surface_by_scipy(phi, Y, weight):

@@ -25,6 +25,10 @@ from kproba.explanations import shapley
 from kproba.explanations.shapley import KernelSum
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
 from kproba.problems.least_squares import LeastSquares
+from kproba.search.learnt import many_rows
+from kproba.search.learnt.objective import Objective
+from kproba.search.learnt.outer_folds import learn
+from kproba.search.learnt.parameters import Layout
 from kproba.solvers.device_dual import DeviceDual
 from kproba.solvers.dual import Dual
 from oracles import gaussian
@@ -82,6 +86,36 @@ class TestParts:
         others = rows.X[40:]  # a distance of zero is rounding, and ν = 1/2 takes its root
         assert_allclose(device.get(basis(tensor(others))), kernel(others, Z), atol=1e-10, rtol=1e-10)
         assert_allclose(np.tril(device.get(basis.gram_on_device())), np.tril(kernel.gram(Z)), atol=1e-10, rtol=1e-10)
+
+    @pytest.mark.parametrize("d", [1, 6, 130])
+    @pytest.mark.parametrize("tags", [False, True])
+    def test_steps_of_a_learnt_kernel(self, d, tags, tensor):
+        """Loss and gradient of leave-one-out, with one column that has nearly all of the weight as well."""
+        random = np.random.default_rng(d)
+        X, labels = random.normal(size=(40, d)), random.integers(0, 2, (40, 3)) if tags else random.integers(0, 3, 40)
+        rows = Rows.of(X, labels, random.uniform(0.5, 2.0, 40), 3)
+        layout = Layout(d, 0 if tags else 3)
+        here, there = (
+            Objective(rows, np.zeros(sum(layout.sizes.values())), layout, 30, device)
+            for device in (None, Device.of(tensor(X)))
+        )
+        for weight in (0.0, 5.0):
+            x = 0.3 * random.normal(size=sum(layout.sizes.values()))
+            layout.split(x)["weights"][0] += weight
+            for objective in (here, there):
+                objective.load(np.arange(5, 35))
+            (loss, gradient), (expected, slopes) = there(x), here(x)
+            assert loss == pytest.approx(expected, rel=1e-5)
+            assert_allclose(gradient, slopes, atol=1e-5)
+
+    def test_learns_the_same_kernel(self, rows, tensor):
+        here, there = learn(rows, 0), learn(rows, 0, device=Device.of(tensor(rows.X)))
+        assert (here.fold == there.fold).all() and here.n_steps == there.n_steps
+        assert_allclose(there.kernel.weights, here.kernel.weights, rtol=0.1)
+        assert there.noise == pytest.approx(here.noise, rel=0.1)
+        device = Device.of(tensor(rows.X))
+        losses = [many_rows.leave_one_out_loss(here.kernel, here.noise, rows, device=each) for each in (None, device)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
     @pytest.mark.parametrize("many", [8, 10_000])
     def test_moments(self, rows, tensor, many, monkeypatch):

@@ -20,9 +20,13 @@ ESTIMATORS = [
     KernelLogisticRegression(
         solver="sgd", tol=0.1, max_iter=1000, centers=5, kernel="gaussian", width="median", ridge=0.1
     ),
+    KernelLogisticRegression(
+        penalty="parameters", fit_intercept=False, coding="base-class", kernel="gaussian", width="median", ridge=0.01
+    ),
     ImportVectorMachine(),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.1, search="exact", max_points=3),
     ImportVectorMachine(kernel="gaussian", width="median", ridge=0.01, candidates=5),
+    ImportVectorMachine(kernel="gaussian", width="median", ridge=(0.1, 0.01), refit=False, max_points=5),
     SurfaceKernelClassifier(),
     SurfaceKernelClassifier(
         link="clip", selection="cv", folds=2, centers="random", kernel="gaussian", width=(0.5, 1.0)

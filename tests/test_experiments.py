@@ -121,8 +121,22 @@ def test_ivm_2001(experiment, tmp_path):
     check_stamp(content)
     assert content["two_classes"]["test_error"] < content["two_classes"]["bayes_error"] + 0.08
     assert content["two_classes"]["import_points"] < content["svm"]["support_vectors"]
+    assert content["two_classes"]["new_search"]["lambda_2001"] == content["two_classes"]["lambda_2001"]
     assert content["three_classes"]["test_error"] < content["three_classes"]["bayes_error"] + 0.1
-    assert {p.name for p in tmp_path.glob("*.png")} == {f"ivm_fig{k}.png" for k in (2, 3, 4)}
+    assert {p.name for p in tmp_path.glob("*.png")} == {f"ivm_fig{k}.png" for k in (1, 2, 3, 4)}
+
+
+def test_textbook_28(experiment, tmp_path):
+    """Both methods come close to the truth, and to each other."""
+    experiment("textbook_28").main(["--quick", "--out", str(tmp_path)])
+    content = json.loads((tmp_path / "textbook_28.json").read_text())
+    check_stamp(content)
+    found = {name: {key: v["mean"] for key, v in row.items()} for name, row in content["methods"].items()}
+    for name in ("logistic regression", "LSPC"):
+        assert found[name]["absolute_error_to_truth"] < 0.06
+        assert found[name]["error_percent"] < found["truth"]["error_percent"] + 3.0
+    assert found["both"]["absolute_difference"] < 0.06
+    assert {p.name for p in tmp_path.glob("*.png")} == {f"textbook_fig28_{k}.png" for k in (3, 4, 6)}
 
 
 def test_run_hands_the_options_on(experiment, monkeypatch):

@@ -7,6 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
@@ -15,6 +16,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 import oracles
 from kproba import ConvergenceWarning, Gaussian, ImportVectorMachine, Laplacian, TimesMedian, displays
 from kproba.data.rows import Rows
+from kproba.data.sources import ArraySource
 from kproba.estimators import ivm
 from kproba.kernels import Linear
 from kproba.problems.import_vectors import (
@@ -329,6 +331,62 @@ class TestEstimator:
         np.testing.assert_array_equal(model.import_indices_, alone.import_indices_)
         np.testing.assert_array_equal(model.growth_["objective"], alone.growth_["objective"])
         assert model.n_iter_ == len(model.import_indices_) == model.growth_["n_points"][-1]
+
+    @pytest.mark.parametrize("c", [2, 3])
+    def test_the_paths_own_model(self, c):
+        """2001 C1–C5: the import points of the path down to the chosen λ, and their coefficients there."""
+        X, y, _ = problem(n=16, c=c)
+        other, ridges = problem(n=60, c=c, seed=1)[:2], [1.0, 0.1, 0.01]
+        given = {"ridge": ridges, "tol": 0.02, "lookback": 1, "search": "exact", "scaling": None, "max_points": None}
+        model = quick(**given, refit=False).fit(X, y, tuning=other)
+        paths = oracles.ivm_path(gram(X), y, np.ones(16), [16 * ridge for ridge in ridges], 0.02)
+        np.testing.assert_array_equal(model.path_["n_points"], [len(S) for S in paths])
+        best = int(np.argmin(model.path_["tuning_log_loss"]))
+        assert model.ridge_ == pytest.approx(ridges[best]) and best > 0
+        np.testing.assert_array_equal(model.import_indices_, paths[best])
+        phi, penalty = oracles.ivm_features(gram(X), paths[best])
+        start = np.zeros((len(paths[best]) + 1, c))
+        theta, _ = oracles.ivm_newton(phi, penalty, y, np.ones(16), 16 * ridges[best], start, 20)
+        expected = phi @ theta
+        np.testing.assert_allclose(
+            model.predict_log_proba(X), expected - logsumexp(expected, axis=1)[:, None], atol=1e-8
+        )
+        assert log_loss(other[1], model.predict_proba(other[0])) == pytest.approx(model.path_["tuning_log_loss"][best])
+        assert model.growth_["n_points"][-1] == model.n_iter_ == len(paths[best])
+        assert model.growth_["ridge"][-1] == pytest.approx(model.ridge_)
+
+    def test_tuning_rows_take_no_part_in_the_paths_own_model(self):
+        X, y, _ = problem(n=150)
+        model = quick(ridge=[0.1, 1e-2], refit=False).fit(X, y)
+        np.testing.assert_array_equal(model.centers_, X[model.import_indices_])
+        same = np.isclose(model.loo_proba_, model.predict_proba(X), rtol=0, atol=1e-12).all(axis=1)
+        assert same.sum() == 38  # a quarter of each class
+        best = int(np.argmin(model.path_["tuning_log_loss"]))
+        assert log_loss(y[same], model.loo_proba_[same]) == pytest.approx(model.path_["tuning_log_loss"][best])
+
+    def test_the_paths_own_model_of_more_rows_than_choose_the_kernel(self, monkeypatch):
+        X, y, _ = problem(n=150)
+        given = {"ridge": [0.1, 1e-2], "refit": False, "width": [0.7, 1.0]}
+        monkeypatch.setattr(ivm, "PATH_ROWS", 40)
+        few = quick(**given).fit(X, y)
+        alone = quick(**{**given, "width": few.width_}).fit(X, y)
+        monkeypatch.undo()
+        whole = quick(**{**given, "width": few.width_}).fit(X, y)
+        for model in (few, alone):
+            np.testing.assert_array_equal(model.import_indices_, whole.import_indices_)
+            np.testing.assert_array_equal(model.path_["objective"], whole.path_["objective"])
+
+    def test_the_paths_own_model_needs_memory(self):
+        X, y, _ = problem(n=60)
+        with pytest.raises(ValueError, match="refit=False follows the path on all rows"):
+            quick(ridge=[0.1, 0.01], refit=False).fit(ArraySource(X, y))
+        with pytest.raises(ValueError, match="refit must be True or False, got 'path'"):
+            quick(refit="path").fit(X, y)
+
+    def test_a_single_ridge_has_no_path(self):
+        X, y, _ = problem(n=60)
+        one, other = (quick(refit=refit).fit(X, y) for refit in (True, False))
+        np.testing.assert_array_equal(one.coef_, other.coef_)
 
     def test_coefficients_are_fitted_to_all_rows(self):
         X, y, _ = problem(n=80)

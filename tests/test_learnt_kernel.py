@@ -19,9 +19,10 @@ from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
 from kproba.search import pose
 from kproba.search.learnt import many_rows, outer_folds, steps
-from kproba.search.learnt.objective import LeaveOneOut, Objective
-from kproba.search.learnt.outer_folds import LEAST_ROWS, learn
+from kproba.search.learnt.objective import Objective
+from kproba.search.learnt.outer_folds import LEAST_ROWS
 from kproba.search.learnt.parameters import Layout
+from kproba.search.learnt.sample import LeaveOneOut
 from kproba.search.losses import CalibratedLogLoss
 
 
@@ -149,14 +150,17 @@ class TestLearning:
 
     def test_the_labels_of_a_fold_do_not_change_its_kernel(self):
         X, y = waves(130, 2)
-        tags = np.c_[y, X[:, 1] > 0].astype(float)  # folds do not depend on tags, so they stay the same
-        before = learn(Rows.of(X, tags, np.ones(130), 2), 0)
-        other = np.where((before.fold == 0)[:, None], 1.0 - tags, tags)
-        after = learn(Rows.of(X, other, np.ones(130), 2), 0)
-        assert (after.fold == before.fold).all()
-        if after.n_steps == before.n_steps:
-            assert after.of_folds[0] == before.of_folds[0]
-        assert after.of_folds[1] != before.of_folds[1]
+        held_out = np.arange(20)
+        other = np.where(np.arange(130) < 20, 1 - y, y)
+        (before, loss), (after, other_loss) = (
+            outer_folds.Run(Rows.of(X, labels, np.ones(130), 2), held_out, 0).advance(30) for labels in (y, other)
+        )
+        assert (before == after).all() and loss != other_loss
+
+    def test_equally_good_numbers_of_steps_share_the_say(self):
+        seen = np.array([[[0.0]], [[1.0]], [[4.0]]])
+        assert outer_folds.mean_over_marks(seen, np.array([0.5, 0.5, 0.9]), 1000) == pytest.approx(0.5)
+        assert outer_folds.mean_over_marks(seen, np.array([0.5, 0.4, np.inf]), 1000) == pytest.approx(1.0)
 
     @pytest.mark.parametrize("change", ["order", "copies"])
     def test_depends_neither_on_the_order_of_rows_nor_on_copies(self, change):

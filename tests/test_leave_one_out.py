@@ -118,8 +118,8 @@ def test_the_budget_decides(labels, monkeypatch):
 def test_weights_of_the_systems():
     two, three = Problem(LABELS["two classes"], 1.0), Problem(LABELS["three classes"], 1.0)
     p = two.point.P
-    assert_allclose(_weights(two.objective, two.point), (2 * p[:, 0] * p[:, 1])[:, None], rtol=1e-12)
-    assert _weights(three.objective, three.point) is three.point.P
+    assert_allclose(_weights(two.objective.loss, two.point), (2 * p[:, 0] * p[:, 1])[:, None], rtol=1e-12)
+    assert _weights(three.objective.loss, three.point) is three.point.P
 
 
 def test_sure_rows_still_count():
@@ -150,7 +150,7 @@ def test_influence_of_all_rows():
     spread = module._spread_of_classes(halves, problem.point.P, WEIGHT, rows)
     assert_allclose(spread, expected[rows, :, rows], rtol=1e-6, atol=1e-8)
     two = Problem(LABELS["two classes"], 0.05)
-    half = module._half_features(two.objective, _weights(two.objective, two.point)[:, 0])
+    half = module._half_features(two.objective, _weights(two.objective.loss, two.point)[:, 0])
     expected = dense_influence(two)
     assert_allclose(module._influence_of_one(half), expected, rtol=1e-7, atol=1e-9)
     assert_allclose(module._spread_of_one(half, rows), expected[rows, :, rows], rtol=1e-7, atol=1e-9)

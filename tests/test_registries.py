@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import kproba
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, to_onnx
 from kproba.basis.moments import Moments
-from kproba.estimators import lspc, surface
+from kproba.estimators import klr, lspc, surface
 from kproba.kernels import KERNELS, Radial
 from kproba.kernels.base import n_rows
 from kproba.links import LINKS, Link
@@ -264,7 +264,7 @@ class TestNames:
     def test_every_table_is_on_a_page(self):
         text = "".join((ROOT / page).read_text() for page in names.PAGES)
         assert sorted(re.findall(r"<!-- names: (\w+) -->", text)) == sorted(names.TABLES)
-        for name in {*KERNELS, *LINKS, *PATHS, *LIKELIHOOD, *SURFACE}:
+        for name in {*KERNELS, *LINKS, *PATHS, *klr.SOLVERS, *SURFACE}:
             assert f'`"{name}"`' in text
 
     @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ class TestNames:
             (LSPC, "link", LINKS),
             (SurfaceKernelClassifier, "link", surface.OWN_LINKS),
             (LSPC, "solver", lspc.SOLVERS),
-            (KernelLogisticRegression, "solver", LIKELIHOOD),
+            (KernelLogisticRegression, "solver", klr.SOLVERS),
             (SurfaceKernelClassifier, "solver", SURFACE),
         ],
     )  # fmt: skip

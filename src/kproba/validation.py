@@ -45,15 +45,21 @@ def check_fraction(name: str, value) -> None:
         raise ValueError(f"{name} must be a float in the range (0, 1), got {value!r}.")
 
 
+def check_flag(name: str, value) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_count(name: str, value, least: int = 1) -> None:
     """Check that a value is an integer of at least ``least``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be an int in the range [{least}, inf), got {value!r}.")
 
 
-def check_positive(name: str, value, words, largest: float = np.inf) -> None:
+def check_positive(name: str, value, words, largest: float = np.inf, or_zero: bool = False) -> None:
     """Check for a positive number of at most ``largest``, a non-empty sequence of these, or one of the strings."""
-    must_be = f"{name} must be a positive number, a list of these, or {' or '.join(map(repr, words))}, got {value!r}"
+    number = "a positive number or zero" if or_zero else "a positive number"
+    must_be = f"{name} must be {number}, a list of these, or {' or '.join(map(repr, words))}, got {value!r}"
     if isinstance(value, str):
         if value not in words:
             raise ValueError(f"{must_be}{did_you_mean(value, words)}.")
@@ -62,7 +68,11 @@ def check_positive(name: str, value, words, largest: float = np.inf) -> None:
         numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
         raise TypeError(f"{must_be}.") from None
-    is_positive = numbers.ndim == 1 and numbers.size and (np.isfinite(numbers) & (numbers > 0)).all()
+    is_positive = (
+        numbers.ndim == 1
+        and numbers.size
+        and (np.isfinite(numbers) & ((numbers > 0) | (or_zero & (numbers == 0)))).all()
+    )
     if isinstance(value, bool) or not is_positive:
         raise ValueError(f"{must_be}.")
     if numbers.max() > largest:

@@ -51,7 +51,7 @@ def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
         keys = exact_keys(data.rows.X.astype(np.float32))
     with Progress(model.verbose, title=f"{type(model).__name__}: kernel") as progress:
         rows = most_informative_tags(replace(scaled, keys=keys))
-        return learn(rows, data.seed, n_workers(model.n_jobs), progress.step)
+        return learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
 
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:

@@ -65,8 +65,8 @@ def check_search_parameters(model) -> None:
     check_count("folds", model.folds, least=2)
 
 
-def check_ridge_and_centers(model) -> None:
-    check_positive("ridge", model.ridge, words=("auto",), largest=LARGEST_RIDGE)
+def check_ridge_and_centers(model, or_zero: bool = False) -> None:
+    check_positive("ridge", model.ridge, words=("auto",), largest=LARGEST_RIDGE, or_zero=or_zero)
     _check_center_mode(model.centers)
 
 

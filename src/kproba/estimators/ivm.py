@@ -55,7 +55,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import LARGEST_RIDGE, check_choice, check_count, check_fraction, check_positive
+from ..validation import LARGEST_RIDGE, check_choice, check_count, check_flag, check_fraction, check_positive
 from ._base import KernelClassifier
 from ._learning import store_learnt
 from ._parameters import documented_fit
@@ -94,6 +94,14 @@ class _Run(NamedTuple):
     points: list[PathPoint]
     growth: Growth
     tuning: Tuning | None = None
+
+    def down_to(self, best: PathPoint) -> _Run:
+        """The path as far as one of its points, with the model it had there: its first import points."""
+        q, last = best.n_points, self.model
+        ridge = last.task.rows.total_weight * best.ridge
+        model = ImportModel(last.task, ridge, last.chosen[:q], last.lower[:q, :q], best.beta, last.psi[:, 1 : q + 1])
+        steps = Growth([entry for entry in self.growth.entries if entry[0] >= best.ridge])
+        return _Run(model, [point for point in self.points if point.ridge >= best.ridge], steps, self.tuning)
 
 
 class ImportVectorMachine(KernelClassifier):
@@ -144,6 +152,10 @@ class ImportVectorMachine(KernelClassifier):
         number; ``"all"`` needs all rows in memory.
     tuning_fraction : float, default=0.25
         Fraction of the rows held out to select λ and the width. The final search is on all rows.
+    refit : bool, default=True
+        Whether to search for import points anew at the selected λ, on all rows, which usually finds better and fewer
+        points. False returns the path's own model, as 2001 does (C1 to C5): it keeps the points that larger λ have
+        chosen, and does not see the tuning rows. For a single λ without anything to tune, both are the same.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
         The loss on the tuning rows; the paper uses ``"error"``.
     scaling : {"auto", "robust", "standard", None}, default="auto"
@@ -213,6 +225,7 @@ class ImportVectorMachine(KernelClassifier):
         max_points: Literal["auto"] | str | int | None = "auto",
         candidates: Literal["auto", "all"] | str | int = "auto",
         tuning_fraction: float = 0.25,
+        refit: bool = True,
         tuning_loss: Literal["log-loss", "error"] | str = "log-loss",
         scaling: ScalingName = "auto",
         class_weight: ClassWeight = None,
@@ -230,6 +243,7 @@ class ImportVectorMachine(KernelClassifier):
         self.max_points = max_points
         self.candidates = candidates
         self.tuning_fraction = tuning_fraction
+        self.refit = refit
         self.tuning_loss = tuning_loss
         self.scaling = scaling
         self.class_weight = class_weight
@@ -260,32 +274,57 @@ class ImportVectorMachine(KernelClassifier):
         self.scaling_ = table.scaling
         given = None if tuning is None else Tuning(self._exact_rows(self._read_tuning(tuning, data.rows)))
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            kernel, path, ridges = self._choose(table.kernels, data, given, progress)
+            kernel, path = self._choose(table.kernels, data, given, progress)
             search = self._search_source if data.is_sample else self._search_memory
-            final, rows = search(data, kernel, ridges, given, progress)
-        self._store_points(final, path or final.points, rows)
+            if path is not None and not self.refit:
+                search = self._keep_path
+            final, points, rows = search(data, kernel, path, given, progress)
+        self._store_points(final, points, rows)
         store_learnt(self, table, data)
         if not data.is_sample:
-            self._store_leave_one_out(final.model.task.loss.scores(leave_one_out(final.model)), data)
+            self._store_leave_one_out(self._held_out(final.model, rows, data.rows), data)
         self._warn_if_cut(final.points[-1])
         data.finish()
         return self
 
-    def _search_memory(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
+    def _search_memory(self, data: Training, kernel: Kernel, path, given: Tuning | None, progress: Progress):
         """Search for import points among all rows, which are in memory."""
+        points, ridges = self._for_all_rows(path, data.rows.total_weight)
         # the products of one step are too small for BLAS threads, which would wait for each other: split the rows
         with one_blas_thread():
             split = _Split(self._exact_rows(data.rows), given)
             final = self._run(split, kernel, data.seed, progress, n_workers(self.n_jobs), ridges)
         self.import_indices_ = data.rows.number[final.model.chosen]
-        return final, data.rows
+        return final, points or final.points, data.rows
 
-    def _search_source(self, data: Training, kernel: Kernel, ridges, given: Tuning | None, progress: Progress):
+    def _keep_path(self, data: Training, kernel: Kernel, path: _Run, given: Tuning | None, progress: Progress):
+        """The path's own model at the best λ (2001 C1–C5), fitted to the training rows."""
+        with one_blas_thread():
+            split = self._split(self._exact_rows(data.rows), given, data.seed)
+            if len(split.rows) > len(path.model.task):  # a sample has chosen the kernel
+                path = self._run(split, kernel, data.seed, progress, n_workers(self.n_jobs))
+        final = path.down_to(self._best_of(path.points, path.tuning))
+        rows = final.model.task.rows
+        self.import_indices_ = rows.number[final.model.chosen]
+        return final, path.points, rows.replace_inputs(data.rows.X[_positions(rows, data.rows)])
+
+    def _held_out(self, model: ImportModel, trained: Rows, rows: Rows) -> np.ndarray:
+        """Scores of each row by the model without it, which is the model itself for rows it was not trained on."""
+        loss, scores = model.task.loss, model.task.loss.scores(leave_one_out(model))
+        if len(trained) == len(rows):
+            return scores
+        columns = Tuning(self._exact_rows(rows)).columns(model.task, model.chosen)
+        out = loss.scores(columns @ model.coef + model.beta[0])
+        out[_positions(trained, rows)] = scores
+        return out
+
+    def _search_source(self, data: Training, kernel: Kernel, path, given: Tuning | None, progress: Progress):
         """Search by passes over all rows of a source; the candidates are a sample of the rows."""
+        points, ridges = self._for_all_rows(path, data.source.total_weight)
         rows = subsample(data.rows, PROPOSING_ROWS, data.seed)
         final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.source)
         self._find_import_points(rows.X[final.model.chosen], data.source)
-        return final, rows
+        return final, points or final.points, rows
 
     def _reasons_for_memory(self) -> Iterator[str]:
         yield from super()._reasons_for_memory()
@@ -294,26 +333,32 @@ class ImportVectorMachine(KernelClassifier):
         if isinstance(self.candidates, str) and self.candidates == "all":
             yield "candidates='all' considers all rows in every step, which must be in memory; use candidates='auto'."
 
+        if not self.refit:
+            yield "refit=False follows the path on all rows, which must be in memory; use refit=True."
+
     def _exact_rows(self, rows: Rows) -> Rows:
         """Scaled rows in double precision, since a kernel matrix may be indefinite in single precision."""
         scaled = scaled_rows(rows, self.scaling_)
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
 
     def _choose(self, kernels: list[Kernel], data: Training, given: Tuning | None, progress: Progress):
-        """The kernel, and for all rows the path and the ridge that it selects; both are None for a fixed ridge."""
+        """The kernel, and the path that selects the ridge; None for a fixed ridge."""
         with one_blas_thread():
-            kernel, path = self._choose_kernel(kernels, self._exact_rows(data.rows), given, data.seed, progress)
+            return self._choose_kernel(kernels, self._exact_rows(data.rows), given, data.seed, progress)
+
+    def _for_all_rows(self, path: _Run | None, total_weight: float):
+        """The points of the path and its best ridge, in units of all rows; None for a fixed ridge."""
         if path is None:
-            return kernel, None, None
-        total_weight = (data.source if data.is_sample else data.rows).total_weight
+            return None, None
         # 2001's λ multiplies a sum over the rows and does not change with their number; a ridge set by the user does
         unit = path.model.task.rows.total_weight / total_weight if isinstance(self.ridge, str) else 1.0
         points = [point._replace(ridge=unit * point.ridge) for point in path.points]
-        if isinstance(self.ridge, str) and path.tuning is not None:
-            best = noticeable_best_of(points, self.tuning_loss, path.tuning.rows.total_weight)
-        else:
-            best = best_of(points, self.tuning_loss)
-        return kernel, points, [best.ridge]
+        return points, [self._best_of(points, path.tuning).ridge]
+
+    def _best_of(self, points: Sequence[PathPoint], tuning: Tuning | None) -> PathPoint:
+        if isinstance(self.ridge, str) and tuning is not None:
+            return noticeable_best_of(points, self.tuning_loss, tuning.rows.total_weight)
+        return best_of(points, self.tuning_loss)
 
     @property
     def _has_one_ridge(self) -> bool:
@@ -497,6 +542,7 @@ class ImportVectorMachine(KernelClassifier):
         check_positive("ridge", self.ridge, words=("path",), largest=LARGEST_RIDGE)
         check_fraction("tol", self.tol)
         check_fraction("tuning_fraction", self.tuning_fraction)
+        check_flag("refit", self.refit)
         check_count("lookback", self.lookback)
         if self.max_points is not None and not _is_auto(self.max_points):
             check_count("max_points", self.max_points)
@@ -514,6 +560,12 @@ def _sampled(rows: Rows, split: _Split, size: int, seed: int) -> _Split:
     given = split.tuning.rows if split.tuning else rows
     others = given if len(split.rows) == len(rows) else rows.take(np.flatnonzero(~np.isin(rows.keys, few.keys)))
     return _Split(few, Tuning(subsample(others, JUDGING_ROWS, seed)))
+
+
+def _positions(part: Rows, rows: Rows) -> np.ndarray:
+    """The positions of some of the rows among all of them."""
+    order = np.argsort(rows.number)
+    return order[np.searchsorted(rows.number, part.number, sorter=order)]
 
 
 def _is_auto(value) -> bool:

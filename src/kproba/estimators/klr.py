@@ -15,6 +15,7 @@ from ..data.rows import Rows
 from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..links import Sigmoid, Softmax
+from ..papers.plain_sgd import PlainSGD
 from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
@@ -43,7 +44,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_count, check_fraction, look_up
+from ..validation import SMALLEST, check_choice, check_count, check_flag, check_fraction, look_up
 from ._base import KernelClassifier
 from ._learning import store_learnt
 from ._parameters import (
@@ -59,6 +60,9 @@ from ._parameters import (
 from ._prepared import prepare
 from ._reading import Training, read
 
+#: Solvers that only the papers need, and all names that the parameter ``solver`` takes.
+PAPERS = {"plain-sgd": PlainSGD()}
+SOLVERS = {**LIKELIHOOD, **PAPERS}
 #: Candidate ridges.
 RIDGES = tuple(10.0**e for e in range(-1, -9, -1))
 #: Limits the number of rows on which widths are compared: about a fifth of the operations of one leave-one-out.
@@ -76,7 +80,8 @@ class KernelLogisticRegression(KernelClassifier):
         + \frac{\lambda}{2} \sum_y \theta_y^\top K \theta_y, \qquad f_y(x) = o_y + \sum_l \theta_{ly} k(x, z_l)
 
     (2001 Eq. 9, textbook Eq. 28.1). Approximate leave-one-out scores, one Newton step away from the solution, select
-    the kernel, width and ridge.
+    the kernel, width and ridge. The papers have variants of this model: ``penalty``, ``fit_intercept`` and ``coding``
+    choose between them.
 
     Parameters
     ----------
@@ -94,16 +99,30 @@ class KernelLogisticRegression(KernelClassifier):
         a list.
     ridge : "auto", float or sequence of floats, default="auto"
         The regularisation strength λ above. The λ of 2001, which multiplies a sum over the rows, is nλ, and nλ/2 for
-        two classes. For a multi-label y, n is the number of all rows, even for tags that are missing in some.
+        two classes unless ``coding="base-class"``. For a multi-label y, n is the number of all rows, even for tags that
+        are missing in some. Zero is maximum likelihood (textbook Sec. 28.1). It has no solution if the classes are
+        separable in the basis, as they are with all rows as centres of a narrow kernel: the fit then stops once the
+        mean log-loss is below ``tol``, with a ``ConvergenceWarning``.
     centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
         Basis points: all distinct rows (the full model); for each class its own rows (``"class"``) or a given number
         of them (``("class", int)``); a subset of the given size spread over the classes, or your own points (the
         reduced model). ``"auto"`` uses all rows up to 2,000, and beyond that a subset that grows slowly with n.
-    solver : {"auto", "newton", "lbfgs", "sgd"} or function, default="auto"
+    penalty : {"rkhs", "parameters"}, default="rkhs"
+        What λ/2 multiplies: the squared norms of the functions, :math:`\sum_y \theta_y^\top K \theta_y` (2001), or
+        those of the coefficients, :math:`\sum_y \theta_y^\top \theta_y` (2010).
+    fit_intercept : bool, default=True
+        Whether the model has the unpenalised constants o. Without them (2010, textbook), the scores of a kernel that
+        vanishes far from all centres vanish there too, and each of c classes gets the probability 1/c.
+    coding : {"symmetric", "base-class"}, default="symmetric"
+        ``"symmetric"`` treats all classes alike: the scores of a row sum to zero over the classes. ``"base-class"``
+        sets those of the last class to zero (2001 Eqs 7 to 9), so that the others are log-odds against it. The models
+        are the same, but the penalty leaves the last class out. For tags and two classes, it is that of the log-odds.
+    solver : {"auto", "newton", "lbfgs", "sgd", "plain-sgd"} or function, default="auto"
         Newton's method (2001 Eq. 5; large systems by conjugate gradients), limited-memory BFGS (2010 Sec. 3) or
-        stochastic gradients (textbook Fig. 28.1), all started from the least-squares solution. ``"auto"`` is
-        ``"newton"``, the only solver for sources of rows: there each step is a pass over all rows, with the Hessian of
-        a sample.
+        stochastic gradients with reduced variance, all started from the least-squares solution. ``"plain-sgd"`` is
+        textbook Fig. 28.1 to the letter, for study: from a random start it takes ``max_iter`` · n steps of one row
+        each. ``"auto"`` is ``"newton"``, the only solver for sources of rows: there each step is a pass over all rows,
+        with the Hessian of a sample.
     tol : float, default=1e-4
         The solver stops once less than this fraction of the objective is left to gain.
     max_iter : int, default=100
@@ -137,7 +156,8 @@ class KernelLogisticRegression(KernelClassifier):
     classes_ : array of class labels, or of tag names or numbers.
     kernel_, width_, ridge_ : the selected values.
     centers_ : array (b, d), or column numbers for a precomputed kernel.
-    coef_, intercept_ : arrays (b, n_classes) and (n_classes,). The scores of a row sum to zero over the classes.
+    coef_, intercept_ : arrays (b, n_classes) and (n_classes,). The scores of a row sum to zero over the classes, or are
+        zero for the last class if ``coding="base-class"``.
     loo_scores_, loo_proba_ : arrays (n, n_classes): predictions for each training row by a model fitted without it,
         to first order. Above 50,000 rows only with ``loo=True``.
     oof_proba_ : array (n, n_classes), if the kernel was learnt: the probabilities of each training row by a model that
@@ -164,6 +184,11 @@ class KernelLogisticRegression(KernelClassifier):
     >>> clf = KernelLogisticRegression(kernel="gaussian", width=2.0, ridge=1e-3).fit(X, y)
     >>> clf.predict_proba(X[:1]).round(2)
     array([[0.98, 0.02, 0.  ]])
+
+    Without constants, a row far from all others has the same probability for every class:
+
+    >>> clf.set_params(fit_intercept=False, scaling="standard").fit(X, y).predict_proba([[50.0] * 4]).round(4)
+    array([[0.3333, 0.3333, 0.3333]])
     """
 
     _iterates = True
@@ -174,7 +199,10 @@ class KernelLogisticRegression(KernelClassifier):
         width: WidthLike = "auto",
         ridge: RidgeLike = "auto",
         centers: CentersLike = "auto",
-        solver: Literal["auto", "newton", "lbfgs", "sgd"] | str | Callable[..., Any] = "auto",
+        penalty: Literal["rkhs", "parameters"] | str = "rkhs",
+        fit_intercept: bool = True,
+        coding: Literal["symmetric", "base-class"] | str = "symmetric",
+        solver: Literal["auto", "newton", "lbfgs", "sgd", "plain-sgd"] | str | Callable[..., Any] = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         selection: Literal["loo", "cv"] | str = "loo",
@@ -191,6 +219,9 @@ class KernelLogisticRegression(KernelClassifier):
         self.width = width
         self.ridge = ridge
         self.centers = centers
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.coding = coding
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -243,7 +274,7 @@ class KernelLogisticRegression(KernelClassifier):
         return Search(
             pose=self._pose(self._problem, table.scaling, density, data.seed),
             judge=LogLoss(),
-            ridges=ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, lambda size: size),
+            ridges=ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit),
             any_ridge=isinstance(self.ridge, str),
             density=density,
             every_ridge_costs=True,
@@ -256,11 +287,30 @@ class KernelLogisticRegression(KernelClassifier):
 
     def _pose(self, make, scaling, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
-        return Pose(make, center_choice(self, scaling), density, seed, n_workers(self.n_jobs))
+        return Pose(make, center_choice(self, scaling), density, seed, n_workers(self.n_jobs), self._is_rkhs)
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
         """Everything but the ridge (2001 Eq. 9)."""
-        return Likelihood(rows, basis, self.solver, float(self.tol), int(self.max_iter), seed)
+        solver = PAPERS.get(self.solver, self.solver) if isinstance(self.solver, str) else self.solver
+        form = {"intercept": bool(self.fit_intercept), "rkhs": self._is_rkhs, "base": self.coding == "base-class"}
+        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed, **form)
+
+    def _least_squares(self, rows: Rows, basis: Basis, seed: int):
+        """The least-squares problem with the same basis and penalty."""
+        return least_squares(rows, basis, self._is_rkhs)
+
+    @property
+    def _is_rkhs(self) -> bool:
+        return self.penalty == "rkhs"
+
+    @property
+    def _learns(self) -> bool:
+        """Leave-one-out of a sample has the RKHS penalty."""
+        return self._is_rkhs and super()._learns
+
+    def _ridge_unit(self, size: float) -> float:
+        """The unit of the ridge when k(x, x) is about ``size``."""
+        return size if self._is_rkhs else size**2
 
     def _grid_rows(self, rows: Rows) -> int:
         """Leave-one-out with c classes takes about cn³ operations, so more classes mean fewer rows."""
@@ -271,7 +321,7 @@ class KernelLogisticRegression(KernelClassifier):
 
         The least-squares problem has the same basis, and its leave-one-out is exact and far cheaper.
         """
-        pose = self._pose(_least_squares, scaling, search.density, search.seed)
+        pose = self._pose(self._least_squares, scaling, search.density, search.seed)
         record, progress = search.record, search.progress
         screening = Search(
             pose, CalibratedLogLoss(), RIDGES_OF_SQUARES, search.seed, record, progress, search.workers, search.density
@@ -322,7 +372,7 @@ class KernelLogisticRegression(KernelClassifier):
             start = keep_total_penalty(best.solution.ridge, few, some)
             return keep_total_penalty(search.climb(problem.sample, start).solution.ridge, some, many)
         wanted = keep_total_penalty(search.best_ridge(problem.sample).solution.ridge, some, many)
-        return min(search.ridges, key=lambda given: abs(np.log(given / wanted)))
+        return min(search.ridges, key=lambda given: abs(np.log((given + SMALLEST) / (wanted + SMALLEST))))
 
     def _reasons_for_memory(self) -> Iterator[str]:
         yield from super()._reasons_for_memory()
@@ -335,9 +385,14 @@ class KernelLogisticRegression(KernelClassifier):
         check_fraction("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_search_parameters(self)
-        look_up("solver", self.solver, LIKELIHOOD, callable, "a function")
-        check_ridge_and_centers(self)
-
-
-def _least_squares(rows: Rows, basis: Basis, seed: int):
-    return least_squares(rows, basis, True)
+        look_up("solver", self.solver, SOLVERS, callable, "a function")
+        check_ridge_and_centers(self, or_zero=True)
+        check_choice("penalty", self.penalty, ("rkhs", "parameters"))
+        check_choice("coding", self.coding, ("symmetric", "base-class"))
+        check_flag("fit_intercept", self.fit_intercept)
+        own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
+        if own and self.coding == "base-class":
+            raise ValueError(
+                f"coding='base-class' needs centres shared by all classes, because the last class has no function of "
+                f"its own, but centers={self.centers!r}; use coding='symmetric' or other centers."
+            )

@@ -181,12 +181,20 @@ def state_of(obj: Any) -> dict[str, Any]:
 
 
 #: Parameters that files of earlier versions lack, and the values to use for them.
-_ADDED_LATER: dict[str, dict[str, Any]] = {"TableModel": {"seen": None}}
+_ADDED_LATER: dict[str, dict[str, Any]] = {
+    "TableModel": {"seen": None},
+    "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric"},
+    "ImportVectorMachine": {"refit": True},
+}
 
 
 def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
     """An object of a listed class with these attributes. No constructor and no method chosen by a file runs."""
-    state = {**_ADDED_LATER.get(cls.__name__, {}), **state}
+    # in this order, an object that lacks nothing is saved again to the same bytes
+    state = {
+        **state,
+        **{name: value for name, value in _ADDED_LATER.get(cls.__name__, {}).items() if name not in state},
+    }
     check_names(cls, state)
     obj = cls.__new__(cls)
     if not hasattr(obj, "__dict__"):

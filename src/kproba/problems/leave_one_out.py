@@ -10,6 +10,7 @@ iterations from the closed form solve it, and the scores are then those of n ref
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -35,29 +36,34 @@ def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_F
     """
     if isinstance(objective.loss, Tags):
         return np.column_stack([_of_tag(objective, point, rows, t, step_flops) for t in range(point.U.shape[1])])
-    loss, scores = Multinomial(point.P.shape[1]), objective.loss.scores(point.U)
+    # without a penalty both forms are the same model, and only in the base-class form is its Hessian regular
+    loss = Multinomial(point.P.shape[1], base=objective.loss.base or objective.rho == 0.0)
+    scores = objective.loss.scores(point.U)
     k, n = loss.n_columns, len(scores)
-    halves = [_half_features(objective, p) for p in _weights(objective, point).T]
-    at, several = FullSolution(loss, loss.columns(scores), point.P, objective.design.rows), len(halves) > 1
+    halves = [_half_features(objective, p) for p in _weights(loss, point).T]
+    at = FullSolution(loss, loss.columns(scores), point.P, objective.design.rows)
+    several = halves, point.P[:, : len(halves)], at.weight
+    form = {"base": loss.base, "intercept": objective.design.intercept}
     if 2.0 * (n * k) ** 2 * n <= step_flops:
-        influence = _influence_of_classes(halves, point.P, at.weight) if several else _influence_of_one(halves[0])
-        moved = at.refitted(influence)[rows]
+        influence = _influence_of_one(halves[0]) if k == 1 else _influence_of_classes(*several, **form)
+        change = loss.scores(at.refitted(influence)[rows])
     else:
-        spread = _spread_of_classes(halves, point.P, at.weight, rows) if several else _spread_of_one(halves[0], rows)
-        moved = at.first_step(spread, rows)
-    return scores[rows] + loss.scores(moved)
+        spread = _spread_of_one(halves[0], rows) if k == 1 else _spread_of_classes(*several, rows, **form)
+        change = loss.scores(at.first_step(spread, rows))
+    is_same_form = loss.base == objective.loss.base
+    return scores[rows] + (change if is_same_form else objective.loss.scores(objective.loss.columns(change)))
 
 
-def _weights(objective, point) -> np.ndarray:
+def _weights(loss, point) -> np.ndarray:
     """The row weights in the system of every class: p of each class, or for two classes the single curvature."""
-    if point.P.shape[1] == 2:
-        return objective.loss.mean_curvature(point.P)[:, None]
-    return point.P
+    if loss.n_columns == 1:
+        return loss.mean_curvature(point.P)[:, None]
+    return point.P[:, :-1] if loss.base else point.P
 
 
 def _of_tag(objective, point, rows: np.ndarray, tag: int, step_flops: float) -> np.ndarray:
     """The same for one tag, a two-class problem independent of the other tags."""
-    loss, P, design = Tags(1), point.P[:, [tag]], objective.design
+    loss, P, design = replace(objective.loss, n_columns=1), point.P[:, [tag]], objective.design
     half = _half_features(objective, loss.mean_curvature(P))
     at = FullSolution(loss, point.U[:, [tag]], P, design.rows, design.rows.labels[:, [tag]])
     n = len(P)
@@ -191,34 +197,40 @@ def _influence_of_one(half: np.ndarray) -> np.ndarray:
     return (half.T @ half)[:, None, :, None]
 
 
-def _spread_of_classes(halves, P, weight, rows: np.ndarray) -> np.ndarray:
+def _spread_of_classes(halves, P, weight, rows: np.ndarray, base: bool = False, intercept: bool = True) -> np.ndarray:
     """The diagonal blocks of M (m, k, k) for some rows."""
-    cross = _coupling(halves, P, weight, rows)
+    cross = _coupling(halves, P, weight, rows, intercept and not base)
     spread = cross @ cross.transpose(0, 2, 1)
     np.einsum("ijj->ij", spread)[:] += np.column_stack([np.einsum("ij,ij->j", h[:, rows], h[:, rows]) for h in halves])
-    turn = Multinomial(len(halves)).columns(np.eye(len(halves)))
+    turn = _turn(len(halves), base)
     return turn.T @ spread @ turn
 
 
-def _influence_of_classes(halves, P, weight) -> np.ndarray:
+def _influence_of_classes(halves, P, weight, base: bool = False, intercept: bool = True) -> np.ndarray:
     """All of M (n, k, n, k)."""
-    n, c = P.shape
-    turn = Multinomial(c).columns(np.eye(c))
-    cross = (turn.T @ _coupling(halves, P, weight, np.arange(n))).reshape(n * (c - 1), n)
-    M = (cross @ cross.T).reshape(n, c - 1, n, c - 1)
+    n, turn = len(P), _turn(len(halves), base)
+    k = turn.shape[1]
+    cross = (turn.T @ _coupling(halves, P, weight, np.arange(n), intercept and not base)).reshape(n * k, n)
+    M = (cross @ cross.T).reshape(n, k, n, k)
     for j, half in enumerate(halves):
         M += (half.T @ half)[:, None, :, None] * np.outer(turn[j], turn[j])[:, None, :]
     return M
 
 
-def _coupling(halves, P, weight, rows: np.ndarray) -> np.ndarray:
+def _turn(n_halves: int, base: bool) -> np.ndarray:
+    """From the classes of the halves to the columns: in the base-class form they are the same."""
+    return np.eye(n_halves) if base else Multinomial(n_halves).columns(np.eye(n_halves))
+
+
+def _coupling(halves, P, weight, rows: np.ndarray, is_singular: bool) -> np.ndarray:
     """The coupling of the classes (m, c, n); M is block-diagonal plus the square of it.
 
     The Hessian is G − ΨΨᵀ: G is block-diagonal with G_j = Σᵢ wᵢp_ijφᵢφᵢᵀ + ρK, and column i of Ψ stacks √wᵢ·p_ijφᵢ. By
-    Woodbury its inverse is G⁻¹ + G⁻¹Ψ(I − ΨᵀG⁻¹Ψ)⁻¹ΨᵀG⁻¹, and I − ΨᵀG⁻¹Ψ is only n × n.
+    Woodbury its inverse is G⁻¹ + G⁻¹Ψ(I − ΨᵀG⁻¹Ψ)⁻¹ΨᵀG⁻¹, and I − ΨᵀG⁻¹Ψ is only n × n. It is singular if every class
+    has an unpenalised constant: adding the same number to all of them changes nothing, and that direction is fixed.
     """
     root, n = np.sqrt(weight), len(P)
-    inner = np.outer(root, root / (root @ root))  # fixes the one direction in which nothing changes
+    inner = np.outer(root, root / (root @ root)) if is_singular else np.zeros((n, n))
     inner.flat[:: n + 1] += 1.0
     for p, half in zip(P.T, halves):
         scaled = half * (p * root)

@@ -1,8 +1,9 @@
 """Kernel logistic regression for many ridges in one basis, with approximate leave-one-out scores.
 
 The objective is Σ wᵢ·loss(Uᵢ) + ρ/2·tr(XᵀKX) with U = ΦX, ρ = nλ, and K the kernel matrix of the centres (2001 Eqs 4
-and 9). The last column of Φ is constant 1; its coefficients, the intercept, are not penalised. X has the columns that
-the loss works on (see :mod:`.losses`); if classes have their own centres, X is zero elsewhere.
+and 9) or the identity (2010). The last column of Φ is constant 1; its coefficients, the intercept, are not penalised.
+Without an intercept there is no such column. X has the columns that the loss works on (see :mod:`.losses`); if classes
+have their own centres, X is zero elsewhere.
 """
 
 from __future__ import annotations
@@ -56,10 +57,14 @@ class Point(NamedTuple):
 
 
 class Design:
-    """Φ (n, b + 1) of the rows, with a last column of ones; kept if it fits, otherwise recomputed in every pass."""
+    """Φ (n, b + 1) of the rows, with a last column of ones; kept if it fits, otherwise recomputed in every pass.
 
-    def __init__(self, rows: Rows, basis: Basis):
-        self.rows, self.basis, self.n_columns = rows, basis, basis.n_centers + 1
+    Without an intercept it has only the b columns of the centres.
+    """
+
+    def __init__(self, rows: Rows, basis: Basis, intercept: bool = True):
+        self.rows, self.basis, self.intercept = rows, basis, intercept
+        self.n_columns = basis.n_centers + intercept
         self._kept = self._all() if 8 * len(rows) * self.n_columns <= KEEP_BYTES else None
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
@@ -73,13 +78,14 @@ class Design:
 
     def of(self, X) -> np.ndarray:
         features = self.basis(X)
-        return np.hstack([features, np.ones((len(features), 1), features.dtype)])
+        return np.hstack([features, np.ones((len(features), int(self.intercept)), features.dtype)])
 
     def columns(self, X: np.ndarray) -> np.ndarray:
         """U = ΦX (n, k)."""
         if self._kept is not None:
             return self._kept @ X
-        return self.basis.scores(self.rows.X, X[:-1]) + X[-1]
+        coef, intercept = split_intercept(X, self.basis)
+        return self.basis.scores(self.rows.X, coef) + intercept
 
     def adjoint(self, R: np.ndarray) -> np.ndarray:
         """ΦᵀR (b + 1, k)."""
@@ -111,12 +117,18 @@ class Design:
 
     def _all(self) -> np.ndarray:
         features = np.empty((len(self.rows), self.n_columns))
-        features[:, -1] = 1.0
+        features[:, self.basis.n_centers :] = 1.0
         centers = _in_double(self.basis.centers)
         basis = self.basis if centers is self.basis.centers else replace(self.basis, centers=centers)
         for batch in self.basis.batches(self.rows):
-            features[batch.where, :-1] = basis(_in_double(batch.X))
+            features[batch.where, : self.basis.n_centers] = basis(_in_double(batch.X))
         return features
+
+
+def split_intercept(X: np.ndarray, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
+    """The coefficients (b, k) of the centres, and the intercept (k,), which is zero for models without one."""
+    b = basis.n_centers
+    return X[:b], X[b:].sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -180,29 +192,36 @@ class Objective:
         pull = self._penalty_gradient(X)
         return Point(X, U, P, pull, loss + 0.5 * float(np.vdot(X, pull)))
 
+    def is_exhausted(self, point: Point, tol: float) -> bool:
+        """Whether an unpenalised likelihood has less than ``tol`` per row left to gain, since it is never negative.
+
+        If classes are separable, it has no minimum but tends to zero.
+        """
+        return self.rho == 0.0 and point.value <= tol * self.design.rows.total_weight
+
     def gradient(self, point: Point) -> np.ndarray:
         rows = self.design.rows
         residual = self.loss.residual(point.P, rows.labels) * rows.weight[:, None]
-        return self._owned(self.design.adjoint(residual) + point.penalty_gradient)
+        return self.masked(self.design.adjoint(residual) + point.penalty_gradient)
 
     def with_penalty(self, X: np.ndarray, loss: float, slope: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective and its gradient, given the loss of the rows and its derivative with respect to X."""
         pull = self._penalty_gradient(X)
-        return loss + 0.5 * float(np.vdot(X, pull)), self._owned(slope + pull)
+        return loss + 0.5 * float(np.vdot(X, pull)), self.masked(slope + pull)
 
     def gradient_of_rows(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
         """An unbiased estimate of the gradient from randomly drawn rows."""
         rows, phi, share = self.design.rows, self.design.some(index), len(index) / self.n_rows
         _, P = self.loss.evaluate(phi @ X, rows.labels[index], rows.weight[index])
         residual = self.loss.residual(P, rows.labels[index]) * rows.weight[index, None]
-        return self._owned(phi.T @ residual / share + self._penalty_gradient(X))
+        return self.masked(phi.T @ residual / share + self._penalty_gradient(X))
 
     def hessian_product(self, point: Point, V: np.ndarray) -> np.ndarray:
         """The Hessian at the point applied to V, in one pass."""
         product, weight = self._penalty_gradient(V), self.design.rows.weight[:, None]
         for where, phi in self.design.blocks():
             product += phi.T @ (self.loss.curvature_product(point.P[where], phi @ V) * weight[where])
-        return self._owned(product)
+        return self.masked(product)
 
     def whitened_product(self, point: Point, factor: Preconditioner, V: np.ndarray) -> np.ndarray:
         """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ, which is enough for the direction of a step."""
@@ -258,7 +277,8 @@ class Objective:
     def _penalty_gradient(self, X: np.ndarray) -> np.ndarray:
         return self.rho * (self.gram @ X)
 
-    def _owned(self, G: np.ndarray) -> np.ndarray:
+    def masked(self, G: np.ndarray) -> np.ndarray:
+        """Zero where there is no coefficient, if classes have their own centres."""
         return G if self.own is None else G * self._free
 
     @cached_property
@@ -272,7 +292,11 @@ class Objective:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Rows and basis of a kernel logistic regression; everything but the ridge."""
+    """Rows and basis of a kernel logistic regression; everything but the ridge.
+
+    The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
+    ``base``, scores are log-odds against the last class (2001 Eqs 7–9).
+    """
 
     rows: Rows
     basis: Basis
@@ -280,6 +304,9 @@ class Likelihood:
     tol: float = 1e-4
     max_iter: int = 100
     seed: int = 0
+    intercept: bool = True
+    rkhs: bool = True
+    base: bool = False
     has_all_loo = False
     rows_for_ridge = None
 
@@ -294,11 +321,13 @@ class Likelihood:
             objective = self.objective(ridge)
             found = self.solve(objective, point)._replace(factor=None)  # its matrices are large
             point = found.point
-            if not found.converged:
+            if ridge == 0.0 and self.loss.is_separated(point.P, self.rows.labels):
+                warn_separable()
+            elif not found.converged:
                 warn_not_converged(f"max_iter={self.max_iter} steps of solver={self.solver!r}", ridge)
             held_out = self._held_out(objective, point, loo_rows) if loo else None
-            X = self.loss.scores(point.X)
-            yield Solution(ridge, held_out, partial(np.copy, X[:-1]), X[-1], found.n_iter)
+            coef, intercept = split_intercept(self.loss.scores(point.X), self.basis)
+            yield Solution(ridge, held_out, partial(np.copy, coef), intercept, found.n_iter)
 
     @property
     def has_cheap_loo(self) -> bool:
@@ -326,7 +355,8 @@ class Likelihood:
     def _constant_scores(self, n: int) -> np.ndarray:
         """Scores of n rows by the frequencies of the classes or tags alone: the model without centres."""
         prior = positive_prior(self.rows)
-        return np.tile(np.log(prior / (1.0 - prior) if self.rows.is_multilabel else prior), (n, 1))
+        scores = np.log(prior / (1.0 - prior) if self.rows.is_multilabel else prior)
+        return np.tile(scores if self.intercept else np.zeros_like(scores), (n, 1))
 
     def on(self, device) -> Likelihood:
         """Unchanged: a device is only worth it for passes over more rows than memory holds."""
@@ -340,19 +370,19 @@ class Likelihood:
     @cached_property
     def loss(self) -> Multinomial | Tags:
         if self.rows.is_multilabel:
-            return Tags(self.rows.n_classes)
-        return Multinomial(self.rows.n_classes, contrast=self.basis.owner is None)
+            return Tags(self.rows.n_classes, self.base)
+        return Multinomial(self.rows.n_classes, self.basis.owner is None, self.base)
 
     @cached_property
     def _design(self) -> Design:
-        return Design(self.rows, self.basis)
+        return Design(self.rows, self.basis, self.intercept)
 
     @cached_property
     def _gram(self) -> np.ndarray:
-        """K of the centres, bordered by zeros for the intercept."""
+        """K of the centres or the identity, bordered by zeros for the intercept."""
         b = self.basis.n_centers
-        gram = np.zeros((b + 1, b + 1))
-        gram[:b, :b] = self.basis.gram()
+        gram = np.zeros((b + self.intercept, b + self.intercept))
+        gram[:b, :b] = self.basis.gram() if self.rkhs else np.eye(b)
         return gram
 
     def _held_out(self, objective: Objective, point: Point, rows) -> np.ndarray:
@@ -370,13 +400,17 @@ class Likelihood:
         """The objective at one ridge λ."""
         owner, k, own = self.basis.owner, self.loss.n_columns, None
         if owner is not None:
-            own = [np.append(np.flatnonzero(owner == y), len(owner)) for y in range(k)]
+            constant = range(len(owner), len(owner) + self.intercept)
+            own = [np.append(np.flatnonzero(owner == y), constant).astype(int) for y in range(k)]
         return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own, self.seed)
 
     def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
-        """Minimise the objective, from the least-squares solution if no start is given."""
-        start = self._least_squares(objective) if start is None else objective.at(start.X)
+        """Minimise the objective, from the least-squares solution if no start is given and the solver needs one."""
         minimise = LIKELIHOOD[self.solver] if isinstance(self.solver, str) else self.solver
+        if start is None:
+            start = self._least_squares(objective) if getattr(minimise, "needs_start", True) else objective.zero()
+        else:
+            start = objective.at(start.X)
         return minimise(objective, start, self.tol, self.max_iter)
 
     def _least_squares(self, objective: Objective) -> Point:
@@ -394,6 +428,15 @@ def _in_double(X):
     """Rows or centres in float64. If features were rounded differently from K, the model would fit the difference,
     which K does not penalise, and leave-one-out would not notice."""
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+
+
+def warn_separable() -> None:
+    warnings.warn(
+        "The classes are separable in this basis, so the likelihood without a penalty (ridge=0) has no maximum: the "
+        "coefficients would grow without bound, and were stopped on the way. Use a positive ridge or fewer centers.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 def warn_not_converged(steps: str, ridge: float) -> None:

@@ -19,7 +19,7 @@ from ..data.sweep import Statistic
 from ..solvers.newton import Optimum
 from ..solvers.subsampled_newton import Evaluation, subsampled_newton
 from .base import Solution
-from .likelihood import Likelihood, Objective, warn_not_converged
+from .likelihood import Likelihood, Objective, split_intercept, warn_not_converged, warn_separable
 from .losses import Multinomial, Tags
 
 
@@ -59,13 +59,14 @@ class SlopeOf(Statistic):
 
     def add(self, total: Slope, chunk: Any) -> Slope:
         basis, chunk = self.basis, chunk._replace(X=self.basis.to_device(chunk.X))
+        coef, intercept = split_intercept(self.X, basis)
         for part in self.encoding.parts(chunk, 8 * basis.n_centers, basis.block_bytes):
             phi = basis(part.X)
-            loss, P = self.loss.evaluate(basis.apply(phi, self.X[:-1]) + self.X[-1], part.codes, part.weight)
+            loss, P = self.loss.evaluate(basis.apply(phi, coef) + intercept, part.codes, part.weight)
             residual = self.loss.residual(P, part.codes) * part.weight[:, None]
             total.loss += loss
-            total.gradient[:-1] += basis.adjoint(phi, residual)
-            total.gradient[-1] += residual.sum(axis=0)
+            total.gradient[: len(coef)] += basis.adjoint(phi, residual)
+            total.gradient[len(coef) :] += residual.sum(axis=0)  # no row without an intercept
         return total
 
 
@@ -118,11 +119,14 @@ class StreamedLikelihood:
     def path(self, ridges: Sequence[float], loo: bool = False, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ, starting from the optimum of the sample at the same λ."""
         for ridge in ridges:
-            found = self._solve(self.sample.objective(ridge))
-            if not found.converged:
+            few = self.sample.objective(ridge)
+            found = self._solve(few)
+            if few.is_exhausted(found.point, self.sample.tol):
+                warn_separable()
+            elif not found.converged:
                 warn_not_converged(f"max_iter={self.sample.max_iter} passes over all rows", ridge)
-            X = self.sample.loss.scores(found.point.X)
-            yield Solution(ridge, None, partial(np.copy, X[:-1]), X[-1], found.n_iter)
+            coef, intercept = split_intercept(self.sample.loss.scores(found.point.X), self.basis)
+            yield Solution(ridge, None, partial(np.copy, coef), intercept, found.n_iter)
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight

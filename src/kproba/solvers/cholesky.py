@@ -59,6 +59,10 @@ def factor(H: np.ndarray, penalty: np.ndarray | None, ridge: float) -> CholeskyF
         lower, info = linalg.lapack.dpotrf(_system(H, penalty, ridge, jitter), lower=1, overwrite_a=1, clean=0)
         return None if info else lower
 
+    if ridge == 0.0:  # meant to be zero, so it takes more than a small ridge to call the system singular
+        lower = decompose(0.0)
+        if lower is not None and np.diagonal(lower).min() ** 2 > rounding_level(np.diagonal(H)):
+            return CholeskyFactor(lower)
     size = None if penalty is None else float(np.diagonal(penalty).mean())
     return CholeskyFactor(with_jitter(decompose, np.diagonal(H), size, ridge))
 

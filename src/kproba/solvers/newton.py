@@ -51,7 +51,7 @@ def newton(objective, start, tol: float, max_iter: int) -> Optimum:
         point = search_ray(objective, point, direction, decrement)
         # an exact Newton step leaves a multiple of the squared decrement, an inexact one a share of the decrement
         left = decrement * min(1.0, 10.0 * decrement / point.value + shrunk**2) if point.value > 0 else 0.0
-        if left <= tol * point.value:
+        if left <= tol * point.value or objective.is_exhausted(point, tol):
             return Optimum(point, True, step, factor)
     return Optimum(point, False, max_iter)
 
@@ -118,6 +118,8 @@ def is_optimal(objective, point, factor, gradient, tol: float) -> bool:
 
     A Newton step gains half its decrement; comparing the whole decrement allows for errors of the quadratic model.
     """
+    if objective.is_exhausted(point, tol):
+        return True
     enough = max(tol, np.finfo(float).eps) * abs(point.value)
     direction, _, missing = conjugate_gradients(objective, point, factor, gradient, tol, CHECK_SHARE)
     return missing <= CHECK_SHARE and -float(np.vdot(gradient, direction)) <= enough

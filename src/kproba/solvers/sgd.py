@@ -1,4 +1,6 @@
-"""Variance-reduced stochastic gradient descent for the penalised likelihood (textbook Fig. 28.1).
+"""Variance-reduced stochastic gradient descent for the penalised likelihood, after textbook Fig. 28.1.
+
+Fig. 28.1 itself, one row a step without a factor, is :mod:`kproba.papers.plain_sgd`.
 
 A step takes a mini-batch, moves the coefficients of each class along (y − q)φ, and shrinks them by their share of the
 penalty. The gradient of the same rows at the start of the pass is replaced by the full gradient there (SVRG; Johnson
@@ -23,7 +25,7 @@ NEAR = 10.0
 
 
 def sgd(objective, start, tol: float, max_iter: int) -> Optimum:
-    """Variance-reduced stochastic gradients (textbook Fig. 28.1), at most ``max_iter`` passes over the rows.
+    """Variance-reduced stochastic gradients (after textbook Fig. 28.1), at most ``max_iter`` passes over the rows.
 
     Convergence is judged by the gradient and the Hessian of all rows, not by the gain of a pass, which noise may keep
     small.

@@ -88,7 +88,7 @@ def subsampled_newton(whole, sample, start: Optimum, tol: float, max_iter: int) 
         direction = -corrections.solve(best.gradient, newton.at(best.X))
         decrement, before = -float(np.vdot(best.gradient, direction)), decrement
         shrunk = decrement / before if n_passes > 1 and not failures else 1.0
-        last = _last(best, direction, decrement, shrunk, max(tol, ROUNDING))
+        last = best if sample.is_exhausted(best, tol) else _last(best, direction, decrement, shrunk, max(tol, ROUNDING))
         if last is not None or n_passes == max_iter:
             break
         tried = whole.at(best.X + 0.5**failures * direction)

@@ -11,13 +11,15 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
+from ...arrays import Device
 from ...data.hashing import distinct
 from ...data.rows import Rows
 from ...data.sampling import subsample
 from ...kernels.learnt import Learnt
 from ..losses import CalibratedLogLoss
-from .objective import LeaveOneOut, blocks_of
+from .device_sample import DeviceLeaveOneOut
 from .parameters import Layout
+from .sample import LeaveOneOut, blocks_of
 
 #: Rows of that sample, and the steps of log-widths and log-noise that are tried while they help.
 LARGE_SAMPLE = 3000
@@ -26,10 +28,10 @@ SHARPER, LESS_NOISE, MOST_TRIALS = 0.4, -0.6, 4
 GAIN_OF_DOUBLING = 0.015
 
 
-def sharpened(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> np.ndarray:
+def sharpened(x: np.ndarray, rows: Rows, layout: Layout, seed: int, device: Device | None = None) -> np.ndarray:
     """The parameters with narrower widths and less noise, as far as leave-one-out of a large sample improves."""
     sample = subsample(rows, LARGE_SAMPLE, seed)
-    loss = lambda at: leave_one_out_loss(layout.kernel(at), layout.noise(at), sample)  # noqa: E731
+    loss = lambda at: leave_one_out_loss(layout.kernel(at), layout.noise(at), sample, device=device)  # noqa: E731
     best = loss(x)
     for name, step in (("widths", SHARPER), ("noise", LESS_NOISE)):
         x, best = _while_it_helps(x, best, loss, layout.join({name: step}))
@@ -57,11 +59,15 @@ def wants_all_rows(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> bool
     return leave_one_out_loss(kernel, noise, sample) < (1.0 - GAIN_OF_DOUBLING) * half
 
 
-def leave_one_out_loss(kernel: Learnt, noise: float, rows: Rows, centers: np.ndarray | None = None) -> float:
+def leave_one_out_loss(
+    kernel: Learnt, noise: float, rows: Rows, centers: np.ndarray | None = None, device: Device | None = None
+) -> float:
     """Log-loss of exact leave-one-out scores, with a centre for every row or for some of them."""
     Y, X = rows.targets(), rows.X.astype(np.float32)
     try:
-        if centers is None:
+        if device is not None and centers is None and rows.together is None:
+            scores = _scores_on_device(device, kernel, noise / rows.weight, X, Y)
+        elif centers is None:
             G = kernel.gram(X).astype(np.float64)
             G[np.diag_indices_from(G)] += noise / rows.weight
             scores = LeaveOneOut.of(G, Y, blocks_of(rows.together)).scores
@@ -70,6 +76,11 @@ def leave_one_out_loss(kernel: Learnt, noise: float, rows: Rows, centers: np.nda
     except np.linalg.LinAlgError:
         return np.inf
     return CalibratedLogLoss()(scores, rows) if np.isfinite(scores).all() else np.inf
+
+
+def _scores_on_device(device: Device, kernel: Learnt, noise: np.ndarray, X, Y) -> np.ndarray:
+    G = kernel.gram_on_device(device, device.put(X, np.float64))
+    return device.get(DeviceLeaveOneOut.of(device, G + device.eye(len(Y)) * device.put(noise), device.put(Y)).scores)
 
 
 def _scores_of_some(kernel, noise: float, rows: Rows, X, centers, Y) -> np.ndarray:

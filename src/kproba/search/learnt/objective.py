@@ -3,70 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.special import expit
 
+from ...arrays import Device
 from ...data.rows import Rows
 from ...links import log_softplus, positive_prior
-from .pairs import SamplePairs
+from .device_sample import DeviceSample
 from .parameters import START, Layout
+from .sample import Sample, blocks_of
 
 #: Widths (standard deviations) of the prior of weights, widths and mixture around their start. Those of the link are
 #: the penalties of :class:`~kproba.links.SoftmaxFit`.
 SPREAD = {"weights": 1.0, "widths": 2**0.5, "mixture": 2.0}
 LINK_PENALTY = {"tilt": 1.0, "offset": 0.2, "sharpness": 0.1}
-
-
-class LeaveOneOut(NamedTuple):
-    """Exact leave-one-out of ridge regression with kernel matrix G = K + ν/w (METHODS §7): Γ = G⁻¹, α = ΓY."""
-
-    scores: np.ndarray
-    inverse: np.ndarray
-    alpha: np.ndarray
-    blocks: list[np.ndarray] | None
-
-    @classmethod
-    def of(cls, G: np.ndarray, Y: np.ndarray, blocks: list[np.ndarray] | None = None) -> LeaveOneOut:
-        """Leave out single rows, s = Y − α/γ with γ = diag Γ, or the rows of each block together: Y − Γ_gg⁻¹α_g.
-
-        Only the upper triangle of G is read; G is overwritten by its inverse.
-        """
-        factor, info = linalg.lapack.dpotrf(G.T, lower=1, overwrite_a=1, clean=0)
-        if info:
-            raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
-        inverse = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T
-        first, second = np.triu_indices(len(Y), 1)
-        inverse[second, first] = inverse[first, second]
-        found = cls(Y, inverse, inverse @ Y, blocks)
-        return found._replace(scores=Y - found._divided(found.alpha))
-
-    def _divided(self, values: np.ndarray) -> np.ndarray:
-        """values/γ, or Γ_gg⁻¹·values_g for every block."""
-        if self.blocks is None:
-            return values / np.diagonal(self.inverse)[:, None]
-        out = np.empty_like(values)
-        for rows in self.blocks:
-            out[rows] = linalg.solve(self.inverse[np.ix_(rows, rows)], values[rows], assume_a="pos")
-        return out
-
-    def gradient(self, R: np.ndarray) -> np.ndarray:
-        """∂L/∂K (m, m) in float32, from R = ∂L/∂s: Γ(Bαᵀ − (Beᵀ)Γ), made symmetric, with B = R/γ and e = α/γ.
-
-        METHODS §7. Of Beᵀ only the diagonal counts, or its blocks, because the rest never meets a row's own score.
-        """
-        B, e = self._divided(R), self._divided(self.alpha)
-        if self.blocks is None:
-            pulled = np.einsum("ik,ik->i", B, e)[:, None] * self.inverse
-        else:
-            pulled = np.empty_like(self.inverse)
-            for rows in self.blocks:
-                pulled[rows] = (B[rows] @ e[rows].T) @ self.inverse[rows]
-        inner = (B @ self.alpha.T - pulled).astype(np.float32)
-        whole = self.inverse.astype(np.float32) @ inner
-        return 0.5 * (whole + whole.T)
 
 
 @dataclass(frozen=True)
@@ -124,14 +76,6 @@ class TagLoss:
         return loss, by_scores, by_link
 
 
-def blocks_of(together: np.ndarray | None) -> list[np.ndarray] | None:
-    """The rows of each group; None if there are no groups."""
-    if together is None:
-        return None
-    number = np.unique(together, return_inverse=True)[1].ravel()
-    return np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
-
-
 def loss_of(rows: Rows, n: float) -> ClassLoss | TagLoss:
     """The loss of the rows; targets are drawn towards the prior by the weight of one row among n."""
     return (TagLoss if rows.is_multilabel else ClassLoss)(positive_prior(rows), n)
@@ -148,34 +92,25 @@ def slope_of_log_softplus(z: np.ndarray) -> np.ndarray:
 class Objective:
     """Leave-one-out log-loss of samples of ``rows``, minus the logarithm of the prior over their number."""
 
-    def __init__(self, rows: Rows, start: np.ndarray, layout: Layout, m: int):
+    def __init__(self, rows: Rows, start: np.ndarray, layout: Layout, m: int, device: Device | None = None):
         self.rows, self.layout, self.start = rows, layout, layout.split(start)
         self.loss = loss_of(rows, rows.total_weight)
-        self.pairs = SamplePairs(m, layout.n_columns, layout.has_sums)
-        self._G = np.empty((m, m))
-        self._blocks: list[np.ndarray] | None = None
+        self.sample: Any = Sample(m, layout)
+        if device is not None and rows.together is None:  # groups are left out on the CPU
+            self.sample = DeviceSample(device, layout)
 
-    def load(self, sample: np.ndarray) -> None:
-        """Take the rows of a sample."""
-        self.pairs.load(self.rows.X[sample])
-        self._Y, self._weight = self.rows.targets(sample), self.rows.weight[sample]
-        together = self.rows.together
-        self._blocks = None if together is None else blocks_of(together[sample])
+    def load(self, numbers: np.ndarray) -> None:
+        """Take the rows with these numbers as the sample."""
+        rows = self.rows
+        self._Y, self._weight = rows.targets(numbers), rows.weight[numbers]
+        self.sample.load(rows.X[numbers], self._Y, self._weight, blocks_of(rows.together, numbers))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss and gradient of the sample that is loaded."""
-        part, pairs, G = self.layout.split(x), self.pairs, self._G
-        values = pairs.values(part["weights"], part["widths"])
-        amplitudes, noise = np.exp(part["mixture"]), float(np.exp(part["noise"][0])) / self._weight
-        G.reshape(-1)[pairs.upper] = amplitudes.astype(np.float32) @ values.each
-        np.fill_diagonal(G, amplitudes @ values.at_zero + noise)
-        found = LeaveOneOut.of(G, self._Y, self._blocks)
-        loss, R, by_link = self.loss(part, found.scores, self._Y, self._weight / self._weight.sum())
-        V = found.gradient(R)
-        diagonal = np.diagonal(V)
-        v, trace = 2.0 * V.reshape(-1)[pairs.upper], float(diagonal.sum())
-        of_kernel = pairs.gradient(values, v, trace, part["weights"], part["widths"], part["mixture"])
-        gradient = self.layout.join({**of_kernel, "noise": diagonal @ noise, **by_link})
+        part = self.layout.split(x)
+        scores = self.sample.scores(part)
+        loss, R, by_link = self.loss(part, scores, self._Y, self._weight / self._weight.sum())
+        gradient = self.layout.join({**self.sample.gradient(part, R), **by_link})
         surprise, by_prior = self._surprise(part)
         n = self.rows.total_weight
         return loss + surprise / n, gradient + by_prior / n

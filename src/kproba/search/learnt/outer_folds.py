@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
+from ...arrays import Device
 from ...data.folds import stratified_folds
 from ...data.hashing import ranking
 from ...data.rows import Rows
@@ -53,22 +54,30 @@ def n_folds(n: int) -> int:
     return next((k for most, k in FOLDS if n <= most), FEWEST_FOLDS)
 
 
-def learn(rows: Rows, seed: int, workers: int = 1, tell: Callable[[str], None] = lambda text: None) -> LearntKernel:
-    """Learn the kernel of scaled rows."""
+def learn(
+    rows: Rows,
+    seed: int,
+    workers: int = 1,
+    tell: Callable[[str], None] = lambda text: None,
+    device: Device | None = None,
+) -> LearntKernel:
+    """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy."""
+    workers = workers if device is None else 1
     order = canonical_order(rows)
     rows = rows.take(order)
     fold = stratified_folds(rows, n_folds(rows.n_distinct), seed)
-    runs = [Run(rows, np.flatnonzero(fold == f), seed + f) for f in range(fold.max() + 1)]
+    runs = [Run(rows, np.flatnonzero(fold == f), seed + f, device) for f in range(fold.max() + 1)]
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
-        best = int(np.argmin([loss for _, loss in curve.values()]))
-        x = refine(np.mean(seen[best], axis=0), rows, runs[0].steps.layout, seed)
+        losses = np.array([loss for _, loss in curve.values()])
+        found = mean_over_marks(np.array(seen), losses, sum(len(run.judged) for run in runs))
+        x = refine(np.mean(found, axis=0), rows, runs[0].steps.layout, seed, workers, device)
     all_rows = False  # centers="auto" takes them all anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows")
-        x = sharpened(x, rows, runs[0].steps.layout, seed)
+        x = sharpened(x, rows, runs[0].steps.layout, seed, device)
         all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
-    return _finish(x, fold[np.argsort(order)], runs, seen[best], curve, list(curve)[best], all_rows)
+    return _finish(x, fold[np.argsort(order)], runs, found, curve, all_rows)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -86,8 +95,19 @@ def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[i
     return curve, seen
 
 
-def _finish(x, fold, runs: list[Run], found: list[np.ndarray], curve, n_steps: int, all_rows: bool) -> LearntKernel:
+def mean_over_marks(seen: np.ndarray, losses: np.ndarray, n_judged: int) -> np.ndarray:
+    """The parameters of each run, averaged over the numbers of steps by the likelihood of the held-out rows.
+
+    The best number alone would depend on chance where several are about equally good.
+    """
+    least = losses.min()
+    gaps = np.subtract(losses, least, where=losses != least, out=np.zeros(len(losses)))  # all may be infinite
+    return np.average(seen, axis=0, weights=np.exp(-n_judged * gaps))
+
+
+def _finish(x, fold, runs: list[Run], found: np.ndarray, curve, all_rows: bool) -> LearntKernel:
     """The kernel of all rows, and of the folds, which are not refined: their judgement is as good without."""
+    n_steps = min(curve, key=lambda steps: curve[steps][1])
     layout: Layout = runs[0].steps.layout
     (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
@@ -98,9 +118,9 @@ def _finish(x, fold, runs: list[Run], found: list[np.ndarray], curve, n_steps: i
 class Run:
     """The steps taken without one fold, and the judgement of its rows."""
 
-    def __init__(self, rows: Rows, held_out: np.ndarray, seed: int):
+    def __init__(self, rows: Rows, held_out: np.ndarray, seed: int, device: Device | None = None):
         self.inside = rows.take(np.setdiff1d(np.arange(len(rows)), held_out))
-        self.steps = Steps(self.inside, seed)
+        self.steps = Steps(self.inside, seed, device)
         outside = rows.take(held_out)
         self.judged = outside.take(np.sort(sample_rows(outside, JUDGED_ROWS, seed)))
         self.fitted = self.inside.take(np.sort(sample_rows(self.inside, FIT_ROWS, seed)))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 import numpy as np
 
+from ...arrays import Device
 from ...data.rows import Rows
+from ...threads import map_independent
 from .objective import Objective
 from .parameters import Layout
 
@@ -23,8 +26,12 @@ LEAST_NOISE, MOST_NOISE = -11.0, 8.0
 
 def sample_size(n: int, d: int) -> int:
     """Number of rows of a sample."""
-    wanted = next((m for most, m in SAMPLES if n <= most), SAMPLE_ROWS)
-    return min(n, wanted, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
+    return min(n, affordable(next((m for most, m in SAMPLES if n <= most), SAMPLE_ROWS), d))
+
+
+def affordable(m: int, d: int) -> int:
+    """At most m rows, and fewer of very many columns."""
+    return min(m, max(2, int((2 * MOST_DIFFERENCES / d) ** 0.5)))
 
 
 class Adam:
@@ -47,8 +54,8 @@ class Adam:
 class Steps:
     """A run of steps on some rows; ``advance`` may be called again to take more."""
 
-    def __init__(self, rows: Rows, seed: int):
-        self.rows = rows
+    def __init__(self, rows: Rows, seed: int, device: Device | None = None):
+        self.rows, self.device = rows, device
         self.layout = Layout(rows.X.shape[1], 0 if rows.is_multilabel else rows.n_classes)
         self.start = self.layout.start(rows.X, float(rows.weight.mean()))
         self.x, self.adam = self.start.copy(), Adam(len(self.start))
@@ -60,7 +67,7 @@ class Steps:
         """Go on until ``n_steps`` have been taken in all."""
         n, d = self.rows.X.shape
         m = sample_size(n, d)
-        objective = Objective(self.rows, self.start, self.layout, m)
+        objective = Objective(self.rows, self.start, self.layout, m, self.device)
         for number in range(self.adam.n_steps, n_steps):
             objective.load(np.sort(self._rng.permutation(n)[:m]))
             self._step(objective, number)
@@ -87,14 +94,26 @@ class Steps:
         return float(np.mean(self._losses)) if self._losses else np.nan
 
 
-#: Rows that refine everything but the weights, and the steps taken.
+#: Rows that refine the parameters, the steps taken and their length; with more than FEW_ROWS, those of each chain.
 REFINE_ROWS, REFINE_STEPS, REFINE_STEP = 1000, 12, 0.05
+FEW_ROWS, CHAINS, CHAIN_ROWS, CHAIN_STEPS, CHAIN_STEP = 1000, 2, 800, 30, 0.06
 
 
-def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> np.ndarray:
-    """Adapt widths, mixture, noise and link to more rows than a sample; the weights stay."""
-    m = min(len(rows), REFINE_ROWS, max(2, int((2 * MOST_DIFFERENCES / layout.n_columns) ** 0.5)))
-    objective = Objective(rows, x.copy(), layout, m)
+def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, workers: int = 1, device: Device | None = None):
+    """The parameters, adapted to more rows than a sample.
+
+    Few rows have a say in the widths, the mixture, the noise and the link only, because the folds decided how far the
+    weights may go. Many rows are drawn anew in each step, so that they move the weights as well.
+    """
+    if len(rows) <= FEW_ROWS:
+        return _refined_on_one_sample(x, rows, layout, device, seed)
+    chain = partial(_refined_on_fresh_samples, x, rows, layout, device)
+    return np.mean(map_independent(chain, [seed + i for i in range(CHAINS)], workers), axis=0)
+
+
+def _refined_on_one_sample(x: np.ndarray, rows: Rows, layout: Layout, device: Device | None, seed: int) -> np.ndarray:
+    m = affordable(min(len(rows), REFINE_ROWS), layout.n_columns)
+    objective = Objective(rows, x.copy(), layout, m, device)
     objective.load(np.sort(np.random.default_rng(seed).permutation(len(rows))[:m]))
     adam, best, least = Adam(len(x)), x, np.inf
     for _ in range(REFINE_STEPS):
@@ -104,6 +123,18 @@ def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> np.ndarray:
         layout.split(gradient)["weights"][:] = 0.0
         x = x - REFINE_STEP * adam.direction(gradient)
     return best
+
+
+def _refined_on_fresh_samples(
+    x: np.ndarray, rows: Rows, layout: Layout, device: Device | None, seed: int
+) -> np.ndarray:
+    m, rng, adam = affordable(CHAIN_ROWS, layout.n_columns), np.random.default_rng(seed), Adam(len(x))
+    objective, recent = Objective(rows, x.copy(), layout, m, device), deque([x], maxlen=AVERAGED)
+    for _ in range(CHAIN_STEPS):
+        objective.load(np.sort(rng.permutation(len(rows))[:m]))
+        x = x - CHAIN_STEP * adam.direction(_finite(objective, x)[1])
+        recent.append(x)
+    return np.mean(recent, axis=0)
 
 
 def _finite(objective: Objective, x: np.ndarray) -> tuple[float, np.ndarray]:
