@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 LIBRARIES = (
     *("kproba", "numpy", "scipy", "scikit-learn"),
-    *("lightgbm", "catboost", "pandas", "skrub", "pyarrow", "dask", "mapie"),
+    *("lightgbm", "catboost", "pandas", "skrub", "pyarrow", "dask", "mapie", "shap"),
 )
 
 

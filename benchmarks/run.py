@@ -15,6 +15,7 @@ from . import results
 MODULES = {
     "fit_floor": "fit_floor",
     "predict_floor": "predict_floor",
+    "explain": "explain",
     "oversubscription": "oversubscription",
     "memory": "memory",
     "random_problems": "random_problems",

@@ -31,6 +31,7 @@ PAGES = (
     "docs/deployment.md",
     "docs/reject.md",
     "docs/probabilities.md",
+    "docs/explain.md",
     "docs/model_files.md",
     "docs/command.md",
 )
@@ -105,6 +106,32 @@ def fit_floor(payload: dict) -> str:
             ratio = cell["ratios"].get(name)
             rows.append([f"{dtype}, {name}", f"{seconds:.3f}", "" if ratio is None else f"{ratio:.2f}"])
     return markdown(["fit with given width and ridge", "seconds", "time / floor"], rows)
+
+
+def explain(payload: dict) -> str:
+    """Seconds of explanations and of partial dependence, beside what they are compared with."""
+    few, many, dependence = payload["few_rows"], payload["many_rows"], payload["dependence"]
+    seconds = few["seconds"]
+    rows = [
+        [f"`explain`, 3 rows, {few['centers']} centres", f"{seconds['explain']:.2g}", ""],
+        ['the same with 100 background rows, `absent="joint"`', f"{seconds['explain, joint']:.2g}", "0"],
+        [
+            "`shap.KernelExplainer` with these 100 rows",
+            f"{seconds['shap']:.0f}",
+            f"{few['error']:.0%} of the largest value",
+        ],
+    ]
+    rows += [
+        [f"`explain`, 100 rows, 2,000 centres, {name}", f"{cell['seconds']:.2g}", f"{cell['sums_differ_by']:.0e}"]
+        for name, cell in many.items()
+    ]
+    for name, cell in dependence.items():
+        both = " ".join(f"{value:.2g}" for value in cell["seconds"].values()).split()
+        rows.append(
+            [f"`partial_dependence`, 500 rows, 100 values, 2,000 centres, {name}", both[0], f"{cell['differ_by']:.0e}"]
+        )
+        rows.append(["the same by scikit-learn", both[1], ""])
+    return markdown(["30 columns", "seconds", "largest error"], rows)
 
 
 def predict_floor(payload: dict) -> str:
@@ -820,6 +847,7 @@ TABLES = (
     leverage_error,
     fit_floor,
     predict_floor,
+    explain,
     memory,
     random_problems,
     fuzzing,

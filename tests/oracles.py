@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
+from math import factorial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -485,3 +487,15 @@ def slopes_by_differences(f, x, step):
         e[i] = step
         found[i] = (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * step)
     return found
+
+
+def shapley_by_subsets(f, x, background):
+    """Shapley values (d, c) of f at x over all subsets; absent columns are averaged over the rows of the background."""
+    d, subsets = len(x), list(product((False, True), repeat=len(x)))
+    value = {S: f(np.where(S, x, background)).mean(axis=0) for S in subsets}
+    values = np.zeros((d, len(value[subsets[0]])))
+    for S in subsets:
+        for j in np.flatnonzero(~np.array(S)):
+            share = factorial(sum(S)) * factorial(d - sum(S) - 1) / factorial(d)
+            values[j] += share * (value[(*S[:j], True, *S[j + 1 :])] - value[S])
+    return values, value[subsets[0]]

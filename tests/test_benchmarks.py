@@ -44,6 +44,7 @@ MODULES = (
     "all_centers",
     "fit_floor",
     "predict_floor",
+    "explain",
     "memory",
     "onnx_graphs",
     "oversubscription",

@@ -200,6 +200,20 @@ class TestPredict:
         assert found["job"].dropna().tolist() == frame["job"].dropna().tolist()
         assert len(found) == 160
 
+    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.xlsx"])
+    def test_reasons(self, folder, name):
+        out = folder / name
+        words = ("predict", folder / "test.csv", "--model", folder / "m.kproba", "--out", out, "--quiet")
+        assert run(*words, "--reasons", 2, "--chunk-rows", 40) == 0
+        found = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": pd.read_parquet}[out.suffix](out)
+        assert list(found.columns) == ["prediction", "proba_high", "proba_low", "reason_1", "reason_2"]
+        columns = found["reason_1"].str.partition(" = ")[0]
+        assert set(columns) <= {"age", "job", "since", "remark"} and (columns == "age").mean() > 0.5
+        test = people(seed=1)
+        for i in np.flatnonzero(columns == "age"):
+            value = "missing" if np.isnan(test["age"][i]) else f"{test['age'][i]:g}"
+            assert found["reason_1"][i].startswith(f"age = {value}: ")
+
     def test_nothing_is_left_of_a_prediction_that_fails(self, folder, capsys):
         """The last chunk is no CSV any more; what stood in the place of the answers stays."""
         (folder / "cut.csv").write_text((folder / "test.csv").read_text() + "1,2,3,4,5,6,7,8\n")
@@ -411,6 +425,7 @@ class TestBadInput:
                 "the columns 'job', 'since', 'remark', which the model was fitted on, are missing",
             ),
             (("predict", "{train}", "--model", "{model}", "--keep", "id"), "no column 'id' for --keep"),
+            (("predict", "{train}", "--model", "{model}", "--reasons", "-1"), "--reasons -1: the number of reasons"),
             (
                 ("evaluate", "{other}", "--model", "{model}"),
                 "'income' has the class 'middle', which the model does not know",

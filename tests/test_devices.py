@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_classification
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, explain, explanations
 from kproba import arrays as devices
 from kproba.arrays import Device, choose, is_tensor, to_numpy
 from kproba.basis import device_basis, device_moments
@@ -21,6 +21,8 @@ from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
 from kproba.estimators import _reading
+from kproba.explanations import shapley
+from kproba.explanations.shapley import KernelSum
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
 from kproba.problems.least_squares import LeastSquares
 from kproba.search.learnt import many_rows
@@ -308,3 +310,32 @@ class TestChoice:
         assert LSPC(**GIVEN, ridge=1e-3).fit(X, data[1]).predict_proba(X).shape == (700, 3)
         assert Device("torch", "cpu").floats(torch.ones(2, dtype=torch.bfloat16)).dtype == torch.float32
         assert Device("torch", "cpu").floats(torch.ones(2, dtype=torch.int64)).dtype == torch.float64
+
+
+BY_COLUMN = [kernel for kernel in KERNELS if not isinstance(kernel, Matern | Polynomial)]
+
+
+class TestExplanations:
+    @pytest.mark.parametrize("kernel", BY_COLUMN, ids=str)
+    @pytest.mark.parametrize("independent", [True, False])
+    def test_same_values_as_numpy(self, kernel, independent, rows, tensor, monkeypatch):
+        monkeypatch.setattr(shapley, "DEVICE_TILE_BYTES", 4000)
+        X, Z, background = rows.X[:5], rows.X[5:30], rows.X[30:34]
+        coef, groups = np.linspace(-1.0, 1.0, 50).reshape(25, 2), [(0, 4), (1,), (2,), (3, 5)]
+        terms = kernel.by_column(6)
+        here, there = (
+            KernelSum.of(terms, Z, coef, shapley.Arrays(device)).explain(X, background, independent, groups)
+            for device in (None, Device.of(tensor(X)))
+        )
+        for one, other in zip(here, there):
+            assert isinstance(other, np.ndarray)
+            assert_allclose(other, one, atol=1e-10)
+
+    def test_of_a_model(self, data, tensor):
+        X, y = data
+        clf = LSPC(kernel="gaussian", width=1.5, ridge=1e-3, centers=40, random_state=0).fit(X, y)
+        here, there = explain(clf, X[:5]), explain(clf, tensor(X[:5]), background=tensor(clf.centers_))
+        assert_allclose(there.values, here.values, atol=1e-10)
+        assert_allclose(there.data, X[:5])
+        frozen = explanations.fix_rows(clf, tensor(X[:5]))
+        assert_allclose(frozen.predict_proba(tensor(X[:5])), here.probabilities, atol=1e-8)

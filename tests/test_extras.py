@@ -9,7 +9,7 @@ import pytest
 
 EXTRAS = (
     *("catboost", "dask", "distributed", "hmmlearn", "lightgbm", "matplotlib", "onnx", "onnxruntime", "openpyxl"),
-    *("pandas", "polars", "pyarrow", "skimage", "skl2onnx", "skops", "skrub", "torch", "tqdm", "tslearn"),
+    *("pandas", "polars", "pyarrow", "skimage", "shap", "skl2onnx", "skops", "skrub", "torch", "tqdm", "tslearn"),
 )
 #: A process in which these modules cannot be found.
 WITHOUT = """
@@ -45,6 +45,7 @@ def without(modules, code: str, folder) -> subprocess.CompletedProcess:
         (["onnx"], "onnx", "kproba.to_onnx(kproba.LSPC().fit(X, y))"),
         (["skl2onnx"], "onnx", "kproba.to_onnx(make_pipeline(StandardScaler(), kproba.LSPC()).fit(X, y))"),
         (["matplotlib"], "plot", "kproba.displays.ReliabilityDisplay.from_predictions(y, np.full((40, 2), 0.5))"),
+        (["shap"], "shap", "kproba.explain(kproba.LSPC(width=1.0).fit(X, y), X).to_shap()"),
         (["pyarrow"], "files", "kproba.open_rows('x.csv', target='y')"),
         (["tqdm"], "progress", "kproba.LSPC(verbose=1).fit(X, y)"),
         (["skimage"], "pictures", "kproba.PictureDescriptors().fit_transform([np.zeros((64, 64))])"),

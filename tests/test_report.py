@@ -36,11 +36,12 @@ from kproba import (
     SurfaceKernelClassifier,
     TargetWarning,
     displays,
+    explain,
     write_report,
 )
 from kproba.decisions.risk_coverage import risk_coverage
 from kproba.metrics import brier_score, calibration_error, reliability_bins
-from kproba.report import figures
+from kproba.report import figures, reasons
 from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
 from kproba.report.measures import (
@@ -203,6 +204,27 @@ class TestFacts:
         assert curve.kept.tolist() == [3, 4]
         assert curve.wrong.tolist() == [1, 1]
         assert curve.area == pytest.approx((3 * 1 / 3 + 1 / 4) / 4)
+
+    def test_reasons_of_rows(self):
+        X, y = load_iris(return_X_y=True)
+        model = LSPC(kernel="gaussian", random_state=0).fit(X[::2], y[::2])
+        facts = collect(model, X[1::2], y[1::2], names=[f"column {j}" for j in range(4)])
+        for row in (*facts.doubtful[:3], *facts.mistakes[:3]):
+            x = X[1::2][[row.number]]
+            found = explain(model, x).for_class(int(row.predicted))
+            j = np.abs(found.values[0, :, 0]).argmax()
+            assert row.reasons.startswith(f"column {j} = {x[0, j]:.6g}: {found.values[0, j, 0]:+.2g}; ")
+            assert row.reasons.count(";") == 2
+        assert f"<bdi>{facts.doubtful[0].reasons}</bdi>" in page(facts) and "<bdi>reasons</bdi>" in page(facts)
+
+    def test_models_without_reasons(self, monkeypatch):
+        X, y = load_iris(return_X_y=True)
+        for model in (LSPC(kernel="matern32", random_state=0), LogisticRegression(max_iter=1000)):
+            facts = collect(model.fit(X, y), X, y, on="training")
+            assert not any(row.reasons for row in facts.doubtful) and "<bdi>reasons</bdi>" not in page(facts)
+        monkeypatch.setattr(reasons, "MOST_PRODUCTS", 10)
+        model = LSPC(kernel="gaussian", random_state=0).fit(X, y)
+        assert collect(model, X, y, on="training").doubtful[0].reasons == ""
 
     def test_rows_to_look_at(self, three):
         model, X, y = three

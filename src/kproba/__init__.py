@@ -22,6 +22,7 @@ from .exceptions import (
     UnitsWarning,
     UnreadableWarning,
 )
+from .explanations import Explanation, explain, partial_dependence
 from .features.bags import BagOfFeatures
 from .features.pictures import PictureDescriptors
 from .features.sequences import SequenceFeatures
@@ -52,6 +53,7 @@ __all__ = [
     "ConditionWarning",
     "ConvergenceWarning",
     "DegenerateModelWarning",
+    "Explanation",
     "FewRowsWarning",
     "Gaussian",
     "GlobalAlignment",
@@ -81,9 +83,11 @@ __all__ = [
     "UnreadableWarning",
     "conformal_sets",
     "displays",
+    "explain",
     "load",
     "metrics",
     "open_rows",
+    "partial_dependence",
     "recipes",
     "save",
     "to_onnx",

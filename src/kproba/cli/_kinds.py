@@ -59,6 +59,11 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.words_ = [name for name, style in styles.items() if not style]
         return self
 
+    @property
+    def input_to_outputs_(self) -> dict[str, list[str]]:
+        """The columns computed from each column, as skrub's TableVectorizer has them: itself."""
+        return {name: [name] for name in self.feature_names_in_}
+
     def transform(self, frame):
         frame = frame.copy(deep=False)
         for name in self.truths_:

@@ -1,11 +1,13 @@
 """Predict the probabilities of new rows with a saved model.
 
-The output has a column with the prediction and one with the probability of each class. Rows are read, predicted and
-written chunk by chunk, so memory does not grow with their number, except for Excel files.
+The output has a column with the prediction and one with the probability of each class. With --reasons 3 it also names
+the three columns that moved the score of the prediction most, with their values and contributions. Rows are read,
+predicted and written chunk by chunk, so memory does not grow with their number, except for Excel files.
 
 examples:
   kproba predict new.csv --model income.kproba --out answers.csv
   kproba predict new.csv --model income.kproba --keep id name > answers.csv
+  kproba predict new.csv --model income.kproba --reasons 3
   cat new.csv | kproba predict - --model income.kproba
   kproba predict huge.parquet --model m.kproba --out answers.parquet --keep id
 """
@@ -17,6 +19,7 @@ import numpy as np
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
 from ..data.tables import Table
+from ..explanations import explain
 from . import _frames, _models, _text
 
 NAME = "predict"
@@ -29,12 +32,17 @@ def add_options(command) -> None:
     command.add_argument(
         "--keep", nargs="+", default=[], metavar="COLUMN", help="columns of the data to copy to the output"
     )
+    command.add_argument(
+        "--reasons", type=int, default=0, metavar="N", help="add the N columns that moved each prediction most"
+    )
     _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:
     if args.json and args.out == "-":
         raise ValueError("--json prints a summary, not the predictions; write those to a file with --out.")
+    if args.reasons < 0:
+        raise ValueError(f"--reasons {args.reasons}: the number of reasons cannot be negative.")
     _frames.check_table_output("--out", args.out)
     model = _models.load(args.model)
     args.keep = list(dict.fromkeys(args.keep))
@@ -56,7 +64,7 @@ def _kept(args, model: _models.TableModel, table: Table) -> Table:
     missing = [name for name in args.keep if name not in table.columns]
     if missing:
         raise ValueError(f"{args.data}: there is no column {missing[0]!r} for --keep.")
-    answers = {"prediction", *(f"proba_{label}" for label in model.classes)}
+    answers = {"prediction", *(f"proba_{label}" for label in model.classes), *_reason_names(args)}
     taken = [name for name in args.keep if name in answers]
     if taken:
         raise ValueError(f"--keep {taken[0]}: the output has a column with this name; rename it in the data.")
@@ -75,4 +83,12 @@ def _answers(args, model: _models.TableModel, frame):
     answers["prediction"] = np.asarray(model.classes)[proba.argmax(axis=1)]
     for label, column in zip(model.classes, proba.T):
         answers[f"proba_{label}"] = column
+    if args.reasons:
+        found = explain(model.pipeline, frame[model.columns]).reasons(args.reasons)
+        for k, name in enumerate(_reason_names(args)):
+            answers[name] = [str(reasons[k]) if k < len(reasons) else "" for reasons in found]
     return answers
+
+
+def _reason_names(args) -> list[str]:
+    return [f"reason_{k + 1}" for k in range(args.reasons)]

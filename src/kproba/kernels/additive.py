@@ -16,6 +16,7 @@ from scipy import sparse
 
 from ..arrays import in_place
 from .base import Kernel, check_width, symmetrised
+from .by_column import ByColumn, laplacian_columns
 from .radial import positive_median
 
 #: Smallest 1 − Σu² by which the pairs kernel is divided, if one column has nearly all of the weight.
@@ -127,6 +128,9 @@ class Additive(Kernel):
         d = Z.shape[1]
         return onnx_sums(X, Z, np.full(d, 1.0 / self.width), np.full(d, 1.0 / d))[0] @ coef
 
+    def by_column(self, d):
+        return (ByColumn("sum", laplacian_columns(np.full(d, 1.0 / self.width), np.full(d, 1.0 / d))),)
+
     def median_width(self, X) -> float:
         """The median difference in a column, taken over all pairs of rows and averaged over the columns."""
         X = _dense(X)
@@ -155,6 +159,11 @@ class Pairs(Additive):
         share = np.full(Z.shape[1], 1.0 / Z.shape[1])
         sums = onnx_sums(X, Z, np.full(Z.shape[1], 1.0 / self.width), share)
         return self._of_sums(*sums, share) @ coef
+
+    def by_column(self, d):
+        share = np.full(d, 1.0 / d)
+        columns = laplacian_columns(np.full(d, 1.0 / self.width), share)
+        return (ByColumn("pairs", columns, 1.0 / room_for_pairs(share)),)
 
 
 def onnx_sums(X, Z, rates, share) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..threads import fill_tiles
+from .by_column import ByColumn
 
 #: Beyond these widths, σ² or 1/σ² overflows.
 NARROWEST, WIDEST = 1e-153, 1e153
@@ -70,6 +71,10 @@ class Kernel:
 
     def onnx_scores(self, X, Z: np.ndarray, coef: np.ndarray) -> Any:
         """k(X, Z)·coef for an ``onnx_export.graph.Value`` X, which has NumPy's operators; optional."""
+        raise NotImplementedError
+
+    def by_column(self, d: int) -> tuple[ByColumn, ...]:
+        """The kernel of d columns as a sum of functions of one column at a time, for explanations; optional."""
         raise NotImplementedError
 
     def width_unit(self, pairs: np.ndarray) -> float:

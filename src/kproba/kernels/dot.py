@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .base import Kernel, check_width, dot
+from .by_column import ByColumn
 
 
 def products(Z):
@@ -42,6 +43,9 @@ class Linear(Kernel):
     def onnx_scores(self, X, Z, coef):
         """A linear model has one coefficient per column and needs no centres."""
         return X.product(Z.astype(np.float64).T @ coef)
+
+    def by_column(self, d):
+        return (ByColumn("sum", lambda j, x, z: x * z),)
 
 
 @dataclass(frozen=True)

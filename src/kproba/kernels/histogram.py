@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .base import Kernel, check_width
+from .by_column import ByColumn
 from .radial import DivergenceKernel, manhattan
 
 
@@ -64,6 +65,13 @@ class ChiSquared(DivergenceKernel):
 
         return (X.compared_with(Z, compare) * (-0.5 / self.width**2)).exp() @ coef
 
+    def by_column(self, d):
+        def of_column(j, x, z):
+            divergence = (x - z) ** 2 / np.maximum(x + z, np.finfo(np.float64).tiny)
+            return np.exp(divergence * (-0.5 / self.width**2))
+
+        return (ByColumn("product", of_column),)
+
 
 @dataclass(frozen=True)
 class Intersection(Kernel):
@@ -97,6 +105,9 @@ class Intersection(Kernel):
 
     def onnx_scores(self, X, Z, coef):
         return X.compared_with(Z, lambda x, z: x.minimum(z)) @ coef
+
+    def by_column(self, d):
+        return (ByColumn("sum", lambda j, x, z: np.minimum(x, z)),)
 
 
 def _sums(X) -> np.ndarray:

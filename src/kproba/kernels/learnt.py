@@ -9,6 +9,7 @@ import numpy as np
 
 from .additive import additive_sums, additive_sums_on_device, onnx_sums, room_for_pairs
 from .base import Kernel, symmetrised
+from .by_column import ByColumn, gaussian_columns, laplacian_columns
 from .radial import manhattan, manhattan_on_device, squared_distances, squared_distances_on_device
 
 TERMS = ("laplacian", "gaussian", "additive", "pairs")
@@ -105,6 +106,17 @@ class Learnt(Kernel):
             sums, squares = onnx_sums(X, Z, third, self.shares)
             total = total + sums * a[2] + (sums * sums - squares) * (a[3] / room_for_pairs(self.shares))
         return total @ coef
+
+    def by_column(self, d):
+        a, (first, second, third), share = self.mixture, self._rates, self.shares
+        columns = laplacian_columns(third, share)
+        terms = (
+            ByColumn("product", laplacian_columns(first), a[0]),
+            ByColumn("product", gaussian_columns(second), a[1]),
+            ByColumn("sum", columns, a[2]),
+            ByColumn("pairs", columns, a[3] / room_for_pairs(share)),
+        )
+        return tuple(term for term in terms if term.amplitude > 0)
 
     def pairs_on_device(self, device, X, Z):
         xp, a = device.xp, self.mixture

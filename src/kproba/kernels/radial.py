@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 from ..arrays import clip_negative, in_place
 from .base import Kernel, check_width, dot, same_format, symmetrised
+from .by_column import ByColumn, gaussian_columns, laplacian_columns
 from .two_valued import manhattan_by_product, signed_sums
 
 #: Rows sampled to check whether the terms of squared distances cancel, and the relative error that is acceptable.
@@ -179,6 +180,9 @@ class Gaussian(Radial):
     def onnx_scores(self, X, Z, coef):
         return (X.squared_distances(Z) * (-0.5 / self.width**2)).exp() @ coef
 
+    def by_column(self, d):
+        return (ByColumn("product", gaussian_columns(np.full(d, math.sqrt(0.5) / self.width))),)
+
 
 @dataclass(frozen=True)
 class Laplacian(Radial):
@@ -209,6 +213,9 @@ class Laplacian(Radial):
 
     def onnx_scores(self, X, Z, coef):
         return (X.compared_with(Z, lambda x, z: (x - z).abs()) * (-1.0 / self.width)).exp() @ coef
+
+    def by_column(self, d):
+        return (ByColumn("product", laplacian_columns(np.full(d, 1.0 / self.width))),)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,10 @@ class Link:
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities(scores))
 
+    def explained(self, scores: np.ndarray) -> np.ndarray:
+        """The affine function (n, c) of the scores that explanations are about; by default the scores themselves."""
+        return scores
+
     def onnx_probabilities(self, scores: Any) -> Any:
         """``probabilities`` of an ``onnx_export.graph.Value``, which has NumPy's operators; optional."""
         raise NotImplementedError
@@ -74,6 +78,9 @@ class PerTag(Link):
 
     def probabilities(self, scores):
         return self._each(self.link.probabilities, scores)[:, :, 1]
+
+    def explained(self, scores):
+        return scores[:, : len(self.constant)]
 
     def onnx_probabilities(self, scores):
         """Tags become rows of two columns: (constant − tag) and tag."""

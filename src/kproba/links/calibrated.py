@@ -51,6 +51,10 @@ class CalibratedSoftmax(Link):
     def log_probabilities(self, scores):
         return log_softmax(self.decision(scores), axis=1)
 
+    def explained(self, scores):
+        """q, the estimates of the class probabilities before calibration."""
+        return complete_by_prior(scores, self.prior)
+
     def onnx_probabilities(self, scores):
         g = scores.sum()
         q = (scores + (1.0 - g) * self.prior).maximum(self.span[0]).minimum(self.span[1])

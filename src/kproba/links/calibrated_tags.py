@@ -57,6 +57,10 @@ class CalibratedTags(Link):
     def log_probabilities(self, scores):
         return log_expit(self.decision(scores))
 
+    def explained(self, scores):
+        """q, the estimates of the tags' probabilities before calibration."""
+        return complete_tags(scores, self.prior, self.constant)
+
     def onnx_probabilities(self, scores):
         tags, constants = scores.columns(0, len(self.constant)), scores.taken_columns(self.constant)
         q = tags + (1.0 - constants) * self.prior

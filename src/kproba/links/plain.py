@@ -82,6 +82,11 @@ class Softmax(Link):
     def log_probabilities(self, scores):
         return log_softmax(scores, axis=1)
 
+    def explained(self, scores):
+        """Log-odds against the average other class: the log-odds themselves if there are two classes."""
+        c = scores.shape[1]
+        return (scores - scores.mean(axis=1, keepdims=True)) * (c / (c - 1))
+
     def onnx_probabilities(self, scores):
         return scores.softmax()
 

@@ -33,6 +33,7 @@ from .measures import (
     top_class,
     unit_losses,
 )
+from .reasons import reasons_of
 from .search_map import SearchPanel, search_panels
 
 #: Number of rows in the tables, and of columns of X that they show.
@@ -89,7 +90,7 @@ class ClassFacts:
 
 @dataclass(frozen=True)
 class RowFacts:
-    """One row of X: its index, true and predicted class, probabilities, and some of its values."""
+    """One row of X: its index, true and predicted class, probabilities, reasons, and some of its values."""
 
     number: int
     true: str
@@ -97,6 +98,7 @@ class RowFacts:
     probability: float
     second: str
     second_probability: float
+    reasons: str
     values: tuple[str, ...]
 
 
@@ -184,6 +186,10 @@ def describe(
     lowest = 0.5 if len(labels) == 2 else 0.0
     wrong, order = np.flatnonzero(~top.correct), np.argsort(top.confidence, kind="stable")
     final = final_step(model)
+
+    def row_facts(numbers: np.ndarray) -> tuple[RowFacts, ...]:
+        return _row_facts(model, numbers[:MOST_ROWS], rows, labels, columns, names)
+
     return Facts(
         title=title or f"{type(final).__name__}: evaluation report",
         model=type(final).__name__,
@@ -204,10 +210,8 @@ def describe(
         confusion=_confusion(rows.codes, top.predicted, len(labels)),
         by_class=tuple(class_facts(k, name, rows, top.predicted) for k, name in enumerate(labels)),
         columns=tuple(name for name, _ in columns),
-        doubtful=_row_facts(order[:MOST_ROWS], rows, labels, columns),
-        mistakes=_row_facts(
-            wrong[np.argsort(-top.confidence[wrong], kind="stable")][:MOST_ROWS], rows, labels, columns
-        ),
+        doubtful=row_facts(order),
+        mistakes=row_facts(wrong[np.argsort(-top.confidence[wrong], kind="stable")]),
         n_mistakes=len(wrong),
         notes=(*_notes(model, on, n_training, len(rows.codes)), *notes),
     )
@@ -333,23 +337,29 @@ def class_facts(k: int, name: str, rows: Judged, predicted: np.ndarray) -> Class
     )
 
 
-def _row_facts(numbers, rows: Judged, labels, columns) -> tuple[RowFacts, ...]:
-    values = _values(rows.X, numbers, [column for _, column in columns])
+def _row_facts(model, numbers, rows: Judged, labels, columns, names) -> tuple[RowFacts, ...]:
+    part = _some_rows(rows.X, numbers) if columns and len(numbers) else None
+    values = _values(part, [column for _, column in columns], len(numbers))
+    classes = rows.proba[numbers].argmax(axis=1)
+    reasons = [""] * len(numbers) if part is None else reasons_of(model, part, classes, names)
     found = []
-    for number, shown in zip(numbers.tolist(), values):
+    for number, because, shown in zip(numbers.tolist(), reasons, values):
         p = rows.proba[number]
         first = int(p.argmax())
         second = int(np.where(np.arange(len(p)) == first, -1.0, p).argmax())
         top_two = labels[first], float(p[first]), labels[second], float(p[second])
-        found.append(RowFacts(number, labels[rows.codes[number]], *top_two, shown))
+        found.append(RowFacts(number, labels[rows.codes[number]], *top_two, because, shown))
     return tuple(found)
 
 
-def _values(X, numbers, columns) -> list[tuple[str, ...]]:
-    """Some columns of some rows, as strings."""
-    if not columns or not len(numbers):
-        return [()] * len(numbers)
-    rows = X.take(numbers) if isinstance(X, LabelledTable) else _safe_indexing(X, numbers)
+def _some_rows(X, numbers):
+    return X.take(numbers) if isinstance(X, LabelledTable) else _safe_indexing(X, numbers)
+
+
+def _values(rows, columns, n_rows: int) -> list[tuple[str, ...]]:
+    """Some columns of rows, as strings; none if ``rows`` is None."""
+    if rows is None:
+        return [()] * n_rows
     part = _safe_indexing(rows, columns, axis=1)
     part = part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=object)
     return [tuple(map(_value, row)) for row in part.tolist()]

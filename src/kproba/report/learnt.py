@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+
+from ..explanations.columns import column_names, final_step
 
 #: Number of columns that are shown.
 MOST_COLUMNS = 20
@@ -31,11 +32,6 @@ class LearningCurve(NamedTuple):
     chosen: int
 
 
-def final_step(model):
-    """The classifier at the end of a pipeline, or the model itself."""
-    return model[-1] if isinstance(model, Pipeline) else model
-
-
 def importances_of(model, names: Sequence[str] | None = None, most: int = MOST_COLUMNS) -> Importances | None:
     """The columns with the largest ``feature_importances_`` of a fitted model; None if its kernel was not learnt."""
     final = final_step(model)
@@ -56,21 +52,3 @@ def learning_curve_of(model) -> LearningCurve | None:
         return None
     steps, loo, oof = (np.asarray(found[name], dtype=float) for name in ("steps", "leave_one_out", "out_of_fold"))
     return LearningCurve(steps.astype(int), loo, oof, int(steps[np.nanargmin(oof)]))
-
-
-def column_names(model, n_columns: int, names: Sequence[str] | None = None) -> list[str]:
-    """Names of the columns that the classifier sees: those given, its own, those of earlier steps, or x0, x1, …"""
-    for found in (names, getattr(final_step(model), "feature_names_in_", None), _names_out(model)):
-        if found is not None and len(found) == n_columns:
-            return list(map(str, found))
-    return [f"x{j}" for j in range(n_columns)]
-
-
-def _names_out(model):
-    """Names of the columns that the steps before the classifier compute, if they know them."""
-    if not isinstance(model, Pipeline) or len(model) == 1:
-        return None
-    try:
-        return model[:-1].get_feature_names_out()
-    except (AttributeError, ValueError, NotImplementedError):  # a step does not name its columns
-        return None

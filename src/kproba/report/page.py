@@ -414,14 +414,18 @@ def _sortable(identity: str, caption: str, head, body) -> str:
 
 
 def _rows(facts: Facts) -> str:
-    head = ("row", "true", "predicted", "probability", "second", "its probability", *facts.columns)
-    doubtful = _sortable("doubtful", "Uncertain rows", head, [_row(row) for row in facts.doubtful])
+    has_reasons = any(row.reasons for row in (*facts.doubtful, *facts.mistakes))
+    reasons = ("reasons",) if has_reasons else ()
+    head = ("row", "true", "predicted", "probability", "second", "its probability", *reasons, *facts.columns)
+    doubtful = _sortable("doubtful", "Uncertain rows", head, [_row(row, has_reasons) for row in facts.doubtful])
     about_errors = "There are none."
     if facts.mistakes:
         which = f"The {len(facts.mistakes)} most confident of {count(facts.n_mistakes)} errors"
         about_errors = f"{which}: they may have wrong labels or unusual values, or need information the model lacks."
-    mistakes = _sortable("mistakes-table", "Confident errors", head, [_row(row) for row in facts.mistakes])
+    mistakes = _sortable("mistakes-table", "Confident errors", head, [_row(row, has_reasons) for row in facts.mistakes])
     shown = " The columns on the right are values of X." if facts.columns else ""
+    if has_reasons:
+        shown = f" Reasons are the columns that add most to the score of the prediction, or take most away.{shown}"
     return _section(
         "rows",
         f'<p class="small">Row numbers start at 0. Click a heading to sort.{shown}</p>',
@@ -432,14 +436,15 @@ def _rows(facts: Facts) -> str:
     )
 
 
-def _row(row: RowFacts) -> str:
+def _row(row: RowFacts, has_reasons: bool) -> str:
     css = "" if row.true == row.predicted else ' class="miss"'
     values = "".join(_value_cell(value) for value in row.values)
+    reasons = f"<td>{label(row.reasons, 160)}</td>" if has_reasons else ""
     return (
         f"<tr>{_number_cell(row.number, str(row.number))}<td>{label(row.true, 24)}</td>"
         f"<td{css}>{label(row.predicted, 24)}</td>{_number_cell(row.probability, f'{row.probability:.4f}')}"
         f"<td>{label(row.second, 24)}</td>{_number_cell(row.second_probability, f'{row.second_probability:.4f}')}"
-        f"{values}</tr>"
+        f"{reasons}{values}</tr>"
     )
 
 
