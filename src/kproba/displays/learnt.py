@@ -35,7 +35,7 @@ class ImportanceDisplay:
     >>> clf = LSPC(random_state=0).fit(X, np.sin(4 * X[:, 1]) + X[:, 0] > 0)
     >>> found = ImportanceDisplay.from_estimator(clf, names=["age", "income", "noise"]).importances
     >>> print(f"{found.names[0]} {found.share[0]:.1f}")
-    income 0.7
+    income 0.6
     """
 
     def __init__(self, *, importances: Importances) -> None:

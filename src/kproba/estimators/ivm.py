@@ -214,7 +214,7 @@ class ImportVectorMachine(KernelClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = ImportVectorMachine(random_state=0).fit(X, y)
     >>> round(clf.score(X, y), 2), len(clf.import_indices_)
-    (0.99, 33)
+    (0.99, 28)
     """
 
     def __init__(
