@@ -99,6 +99,29 @@ def similarity_solution(phi, Y, L, penalty, ridge, rkhs):
     return alpha.reshape(c, b).T @ L
 
 
+def joint_solution(kernel, X, y, weight, centers, classes, ridge, total=None):
+    """2010 Eq. 2 with the model of Eq. 4, term by term: α (b, c) for a kernel over pairs of a row and a class."""
+    pairs = [(z, k) for z in centers for k in classes]
+    phi = np.array([[[kernel(x, z, k, k2) for z, k2 in pairs] for k in classes] for x in X])  # (n, c, bc)
+    H = sum(w * phi[i, k][:, None] * phi[i, k] for i, w in enumerate(weight) for k in range(len(classes)))
+    h = sum(w * phi[i, classes.index(y[i])] for i, w in enumerate(weight))
+    total = sum(weight) if total is None else total
+    return np.linalg.solve(H + total * ridge * np.eye(len(pairs)), h).reshape(len(centers), len(classes))
+
+
+def joint_scores(kernel, X, centers, classes, alpha):
+    """2010 Eq. 4."""
+    return np.array(
+        [
+            [
+                sum(alpha[i, j] * kernel(x, z, k, k2) for i, z in enumerate(centers) for j, k2 in enumerate(classes))
+                for k in classes
+            ]
+            for x in X
+        ]
+    )
+
+
 def clip_link(scores):
     """2011 Eq. 6, row by row."""
     out = []

@@ -453,10 +453,14 @@ def test_tags(tmp_path):
 def test_table_of_images():
     cells = {"LSPC-new": {"mean": 80.0, "std": 1.0, "best": True}, "KLR": {"mean": 70.0, "std": 1.0, "best": False}}
     methods = {name: {"average_auc": 75.0, "training_seconds": {"mean": 0.5}} for name in cells}
-    alone = {"LSPC-new": 1.0, "KLR": 2.0, "KLR, plain L-BFGS": 30.0}
-    found = {"tags": ["sky"], "auc_percent": {"sky": cells}, "methods": methods, "tag_by_tag_seconds": alone}
+    found = {"tags": ["sky"], "auc_percent": {"sky": cells}, "methods": methods, "plain_seconds": 30.0, "trials": 2}
+    found |= {"in_place_of_surf": "colours", "not_better": {"KLR": []}, "default_auc": 90.0}
     text = tables.images_2011({"repeats": 2, "datasets": {"ml_tiny": found}})
-    assert "| tiny: sky | **80.0 (1.0)** | 70.0 (1.0) |" in text and "| 60 | 60 |" in text
+    assert "| tiny: sky | **80.0 (1.0)** | 70.0 (1.0) |" in text and "| 60.0 | 60.0 |" in text
+    assert "colours in the place of SURF's words; 2 draws" in text and "LSPC-new is better than both others" in text
+    found["not_better"] = {"KLR": ["sky"]}
+    text = tables.images_2011({"repeats": 2, "datasets": {"ml_tiny": found}})
+    assert "LSPC-new is no better than KLR on 1 of 1 tags; `LSPC()` has a mean AUC of 90.0" in text
 
 
 def test_oversubscription(tmp_path, monkeypatch):

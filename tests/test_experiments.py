@@ -35,7 +35,7 @@ def toy_2010(tmp_path_factory):
 def test_toy_2010(toy_2010):
     content = json.loads((toy_2010 / "toy_2010.json").read_text())
     check_stamp(content)
-    assert {p.name for p in toy_2010.glob("*.png")} == {f"toy_2010_fig{k}.png" for k in (4, 5, 6)}
+    assert {p.name for p in toy_2010.glob("*.png")} == {f"toy_2010_{k}.png" for k in ("fig4", "fig5", "fig6", "path")}
     methods = {name: {key: v["mean"] for key, v in row.items()} for name, row in content["methods"].items()}
     assert set(methods) == {"truth", "LSPC", "LSPC(full)", "LSPC() default", "KLR"}
     for row in methods.values():
@@ -99,14 +99,39 @@ def test_size_2010_draws_disjoint_rows(experiment, letters):
 
 
 def test_size_2010_freezes_what_was_chosen(experiment, letters):
-    """A frozen default keeps the scaling that its search found, so it predicts as the chosen model does."""
+    """Training with what was chosen gives the chosen model, and plain L-BFGS the same KLR."""
+    from benchmarks.rivals.plain_klr import PlainKLR
+
     size_2010 = experiment("size_2010")
     X, y, X_test, _ = size_2010.Pool("letter", letters).draw(n=80, c=4, seed=0)
     for make in size_2010.METHODS.values():
         chosen = make(len(y), 0).fit(X, y)
-        frozen = size_2010.Frozen.of(chosen)
-        again = frozen.model.fit(frozen.inputs(X), y).predict_proba(frozen.inputs(X_test))
+        again = size_2010.frozen(chosen).fit(X, y).predict_proba(X_test)
         np.testing.assert_allclose(again, chosen.predict_proba(X_test), atol=1e-6)
+    plain = PlainKLR(width=chosen.width_, ridge=chosen.ridge_).fit(X, y)
+    assert (plain.predict(X_test) == chosen.predict(X_test)).mean() > 0.98
+
+
+def test_similarity_2010(experiment, letters):
+    """A matrix for every number of rows, and a test against the identity."""
+    options = ["--quick", "--data-dir", str(letters), "--out", str(letters), "--datasets", "letter"]
+    experiment("similarity_2010").main(options)
+    content = json.loads((letters / "similarity_2010.json").read_text())
+    check_stamp(content)
+    cells = content["datasets"]["letter"]["2"]
+    assert set(cells) == {"identity", "similar", "shuffled"}
+    assert 0 <= cells["similar"]["log_loss"]["paired_p_against_identity"] <= 1
+
+
+def test_mnist_2010(experiment, letters):
+    """Every variant is judged on rows that it has not seen."""
+    (letters / "letter.npz").rename(letters / "mnist.npz")
+    module = experiment("mnist_2010")
+    module.main(["--quick", "--data-dir", str(letters), "--out", str(letters)])
+    content = json.loads((letters / "mnist_2010.json").read_text())
+    check_stamp(content)
+    assert set(content["variants"]) == set(module.VARIANTS) and not list(letters.glob(".mnist*"))
+    assert content["variants"]["LSPC"]["error_percent"]["mean"] < 20
 
 
 def test_ivm_2001(experiment, tmp_path):
@@ -141,11 +166,41 @@ def test_textbook_28(experiment, tmp_path):
 
 def test_run_hands_the_options_on(experiment, monkeypatch):
     run, seen = experiment("run"), []
+    monkeypatch.setattr(run.reproduction, "as_text", lambda folder: "")
     monkeypatch.setattr(run, "EXPERIMENTS", {"one": seen.append, "two": seen.append})
     run.main(["--quick", "--data-dir", "somewhere"])
     assert seen == [["--quick", "--data-dir", "somewhere"]] * 2
     with pytest.raises(SystemExit):
         run.main(["--nonesuch"])
+
+
+def test_reproduction_says_what_is_there(experiment, toy_2010):
+    """A row for every claim of a result, and one for every result that is missing."""
+    reproduction = experiment("reproduction")
+    rows = {row.item: row for row in reproduction.rows(toy_2010)}
+    assert rows["2010 Figs 4 and 5"].status == "agrees" and "LSPC(full)" in rows["2010 Figs 4 and 5"].ours
+    assert rows["boosting_2013"].status == "not run: boosting_2013"
+    table = reproduction.as_markdown(toy_2010).splitlines()
+    assert len(table) == 2 + len(reproduction.rows(toy_2010)) and all(line.startswith("| ") for line in table)
+    assert "toy_2010: commit" in reproduction.stamps(toy_2010)
+
+
+def test_every_result_is_in_the_table(experiment):
+    """The results of the repository are complete and from this version of the experiments."""
+    statuses = [row.status for row in experiment("reproduction").rows()]
+    assert not [status for status in statuses if status.startswith(("not run", "the results are"))]
+
+
+def test_optimum_2013(experiment, tmp_path):
+    from kproba.data.toys import clouds_2013
+
+    toy = clouds_2013(60, random_state=0)
+    np.savez(tmp_path / "glass.npz", X=toy.X, y=toy.y)
+    experiment("optimum_2013").main(["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path), "--sets", "glass"])
+    content = json.loads((tmp_path / "optimum_2013.json").read_text())
+    check_stamp(content)
+    found = content["sets"]["glass"]["variants"]
+    assert len(found) == 7 and all(cell["accuracy"]["mean"] > 50 for cell in found.values())
 
 
 def test_skc_2013(experiment, tmp_path):
@@ -155,7 +210,7 @@ def test_skc_2013(experiment, tmp_path):
     for name, seed in (("pima", 0), ("glass", 1)):
         toy = clouds_2013(300, random_state=seed)
         np.savez(tmp_path / f"{name}.npz", X=toy.X, y=toy.y)
-    options = ["--data-dir", str(tmp_path), "--out", str(tmp_path), "--sets", "pima", "glass", "--jobs", "1"]
+    options = ["--data-dir", str(tmp_path), "--out", str(tmp_path), "--sets", "pima", "glass"]
     experiment("skc_2013").main(["--quick", *options])
     content = json.loads((tmp_path / "skc_2013.json").read_text())
     check_stamp(content)
@@ -168,17 +223,33 @@ def test_skc_2013(experiment, tmp_path):
     best = sizes["true posterior"]["loss_log"]
     for cell in sizes["sizes"]["300 generated rows"]["methods"].values():
         assert cell["loss_log"] > best - 0.05 and 0 < cell["distance_to_truth"] < 0.5
-    kept = content["sets"]["pima"]["methods"]["swarm"]
-    experiment("skc_2013").main(["--quick", *options, "--tables", "1", "--keep-slow"])
-    content = json.loads((tmp_path / "skc_2013.json").read_text())
-    assert content["sets"]["pima"]["methods"]["swarm"] == kept and "slow_methods_from_commit" in content
+    assert "SVM" in sizes["sizes"]["300 generated rows"]["methods"] and not list(tmp_path.glob(".skc*"))
+
+
+def test_boosting_2013(experiment, tmp_path):
+    """Stages fit the residuals of those before them, so the loss on training rows grows with every one."""
+    from kproba import Gaussian
+    from kproba.data.toys import clouds_2013
+
+    toy, module = clouds_2013(400, random_state=0), experiment("boosting_2013")
+    np.savez(tmp_path / "magic.npz", X=toy.X, y=toy.y)
+    module.main(["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path), "--sets", "magic"])
+    content = json.loads((tmp_path / "boosting_2013.json").read_text())
+    check_stamp(content)
+    assert set(content["sets"]["magic"]["methods"]) > {"one stage", "boosted, rate 1"}
+    Y = np.eye(2)[toy.y - toy.y.min()]
+    outputs = module.staged(module.boost(toy.X, Y, Gaussian(width=2.0), 10, 1.0, 4, seed=0), toy.X)
+    losses = [np.square(Y - output).sum() for output in outputs]
+    assert all(np.diff(losses) < 0)
+    np.testing.assert_allclose(outputs.sum(axis=2), 1.0, atol=1e-9)
 
 
 def test_sgd_2010(experiment, tmp_path):
     experiment("sgd_2010").main(["--quick", "--out", str(tmp_path)])
     content = json.loads((tmp_path / "sgd_2010.json").read_text())
     check_stamp(content)
-    for path in content["paths"].values():
+    assert set(content["paths"]) == {"shared", "of classes"}
+    for path in (path for paths in content["paths"].values() for path in paths.values()):
         assert len(path["excess"]) == 4 and 0 < path["excess"][-1] < path["excess"][0]
     assert (tmp_path / "sgd_2010.png").exists()
 
@@ -205,7 +276,8 @@ def test_images_2011(experiment, tmp_path, monkeypatch):
     assert found["trials"] == 2 and found["tags"] == ["sky", "sea", "sun"] and found["test"] == 160
     for cells in found["auc_percent"].values():
         assert all(cell["mean"] > 75 for cell in cells.values()) and any(cell["best"] for cell in cells.values())
-    assert found["klr_time_over"]["KLR"] == 1.0
+    assert set(found["not_better"]) == {"LSPC", "KLR"} and found["default_auc"] > 75
+    assert found["in_place_of_surf"] == "columns of the set"
 
 
 def test_trials_mark_what_is_comparable(experiment):

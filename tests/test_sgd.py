@@ -66,11 +66,37 @@ def test_everything_chosen(data):
     assert log_loss(y[500:], found.predict_proba(X[500:])) < 0.9
 
 
+@pytest.mark.parametrize("penalty", ["rkhs", "parameters"])
+@pytest.mark.parametrize("centers", ["class", ("class", 20)])
+def test_centres_of_classes(data, penalty, centers):
+    """The centres of a class serve its own score alone, and the solution is near the exact one."""
+    X, y, weight = (part[:150] for part in data)
+    given = {**GIVEN, "centers": centers, "penalty": penalty, "ridge": 0.1, "link": "clip"}
+    exact = LSPC(**given).fit(X, y, weight)
+    found = LSPC(solver="sgd", passes=100, **given).fit(X, y, weight)
+    np.testing.assert_array_equal(found.centers_, exact.centers_)
+    owner = found.basis_.owner
+    assert (found.coef_[owner[:, None] != np.arange(3)] == 0).all()
+    assert np.abs(found.predict_proba(X) - exact.predict_proba(X)).mean() < 0.01
+
+
+def test_held_out_rows_take_their_centres_with_them():
+    """Labels of pure noise cannot be predicted, which centres that know them would seem to do."""
+    random = np.random.default_rng(1)
+    X, y = random.standard_normal((150, 2)), random.integers(0, 2, 150)
+    given = {"kernel": "gaussian", "width": 0.1, "ridge": 1e-2, "centers": "class", "link": "clip"}
+    model = LSPC(solver="sgd", passes=10, loo=True, random_state=0, **given).fit(X, y)
+    assert abs((model.loo_proba_.argmax(axis=1) == y).mean() - 0.5) < 0.12
+
+
 def test_refused(data):
     X, y, _ = data
-    for options in ({"centers": "class"}, {"link": "clip-parameters"}, {"class_similarity": np.eye(3)}):
-        with pytest.raises(ValueError, match="solver='sgd' needs centres shared by all classes"):
+    for options in ({"link": "clip-parameters"}, {"class_similarity": np.eye(3)}):
+        with pytest.raises(ValueError, match="solver='sgd' needs class_similarity=None and a link other than"):
             LSPC(solver="sgd", **options).fit(X, y)
+    tags = np.column_stack([y == 0, y <= 1]).astype(int)
+    with pytest.raises(ValueError, match=r"solver='sgd' with centers='class' needs one class per row.*multi-label"):
+        LSPC(solver="sgd", centers="class", kernel="gaussian").fit(X, tags)
     with pytest.raises(ValueError, match=r"passes must be an int in the range \[1, inf\), got 0"):
         LSPC(solver="sgd", passes=0).fit(X, y)
     with pytest.raises(ValueError, match="solver='sgd' draws random rows from memory"):

@@ -16,6 +16,7 @@ from kproba import (
     Gaussian,
     HiddenMarkovKernel,
     ImportVectorMachine,
+    JointKernel,
     Kernel,
     KernelLogisticRegression,
     Laplacian,
@@ -59,7 +60,7 @@ def kernels() -> list[KernelLike]:
         ChiSquared(),
         Spectrum(length=(2, 4)),
     ]
-    chosen += [HiddenMarkovKernel(n_states=2), lambda A, B: A @ B.T]
+    chosen += [HiddenMarkovKernel(n_states=2), lambda A, B: A @ B.T, JointKernel(lambda A, y, B, z: A @ B.T)]
     return chosen
 
 
@@ -103,9 +104,19 @@ def classify(X: Floats, y: NDArray[np.int64]) -> Floats:
     machine: ImportVectorMachine = ImportVectorMachine().fit(X, y, tuning=(X, y))
     held_out: Floats = clf.loo_proba_ + clf.loo_scores_ + machine.loo_proba_
     kernel: Kernel = clf.kernel_
+    coefficients: Floats = clf.path(X, y).coef + clf.path(X, y, [1e-3, 0.1], sample_weight=np.ones(len(y))).coef
     tried: NDArray[Any] = clf.search_results_["loss"]
     shown = (clf.classes_, clf.n_features_in_, clf.coef_, clf.centers_, clf.width_, clf.ridge_, clf.scaling_, clf.link_)
-    print(accuracy, kernel.name, tried, shown, machine.import_indices_, machine.path_, clf.get_params()["ridge"])
+    print(
+        accuracy,
+        kernel.name,
+        coefficients,
+        tried,
+        shown,
+        machine.import_indices_,
+        machine.path_,
+        clf.get_params()["ridge"],
+    )
     proba: Floats = clf.predict_proba(X) + decision + held_out
     return proba
 

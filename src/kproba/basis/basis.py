@@ -13,7 +13,7 @@ from ..data.encoding import Encoding
 from ..data.items import Items
 from ..data.rows import Batch, Rows
 from ..data.sweep import Statistic, sweep
-from ..kernels import Kernel, Precomputed
+from ..kernels import JointKernel, Kernel, Precomputed
 from ..kernels.base import n_rows
 from ..kernels.projected import INDEFINITE, ProjectedKernel, project_indefinite
 from ..threads import BATCH_BYTES, fill_tiles, row_slices
@@ -115,6 +115,8 @@ class Basis:
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:
         """Φ(X)·coef. Each tile of Φ is used while it is in the cache; the whole of Φ is never stored."""
+        if isinstance(self.kernel, JointKernel):
+            return self.kernel.scores(X, self.centers, coef)
         if isinstance(X, Items):
             blocks = row_slices(len(X), 8 * self.n_centers)
             return np.concatenate([self(X[rows]) @ coef for rows in blocks] or [np.empty((0, coef.shape[1]))])

@@ -239,6 +239,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    #: whether ``kernel`` may be a JointKernel
+    _takes_joint_kernels = False
+
     @property
     def _learns(self) -> bool:
         """Whether the other parameters allow kernel="auto" to be learnt."""

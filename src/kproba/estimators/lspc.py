@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from ..basis.basis import Basis
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
-from ..kernels import Kernel, as_kernels
+from ..kernels import JointKernel, Kernel, as_kernels
 from ..links import as_link, fit_link
 from ..papers.stochastic import StochasticLeastSquares
 from ..problems.base import Problem
+from ..problems.joint import JointLeastSquares
 from ..problems.least_squares import ClassSimilarity, LeastSquares
 from ..problems.missing_tags import least_squares
 from ..progress import Progress
@@ -48,7 +50,7 @@ from ..typing import (
     Targets,
     WidthLike,
 )
-from ..validation import check_choice, check_count, is_subclass, look_up
+from ..validation import LARGEST_RIDGE, check_choice, check_count, check_positive, is_subclass, look_up
 from ._base import KernelClassifier
 from ._learning import DENSE_ROWS, store_learnt
 from ._parameters import (
@@ -64,6 +66,8 @@ from ._parameters import (
 from ._partial import Partial, TakesMoreRows
 from ._prepared import prepare
 from ._reading import Training, read
+from ._ridge_path import RidgePath, ridge_path
+from ._sanity import refuse_more_than_memory
 
 #: "cg" and "sgd" solve other forms of the problem; "auto" chooses by its size.
 SOLVERS = {"auto": None, **PATHS, "cg": IterativeDual, "sgd": StochasticLeastSquares}
@@ -88,7 +92,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         ``"auto"`` learns a weight for each column, the widths and a mixture of Laplacian, Gaussian, additive and pairs
         kernels by the gradient of leave-one-out, if there are at least 100 distinct dense rows and ``width="auto"``;
         otherwise it selects the Gaussian or the Laplacian kernel. A callable takes ``(X, Z)`` and returns the (n, b)
-        kernel matrix.
+        kernel matrix; a :class:`~kproba.JointKernel` compares rows together with their classes (2010 Eq. 4).
         The names are ``"auto"``, ``"gaussian"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
         ``"additive"``, ``"pairs"``, ``"linear"``, ``"polynomial"``; for kernel matrices ``"precomputed"``; for
         histograms ``"chi2"`` and ``"intersection"``; for sequences of frames ``"hidden-markov"``; for time series
@@ -122,7 +126,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         by preconditioned conjugate gradients (``"cg"``) above 20,000 rows; one eigendecomposition for many ridges of
         the papers' penalty; and Cholesky factors otherwise. With ``"cg"`` the leave-one-out scores are estimates.
         ``"sgd"`` makes ``passes`` over the rows with averaged stochastic gradients (2010 Sec. 4), after another solver
-        has selected kernel, width and ridge on a sample; its held-out scores come from folds.
+        has selected kernel, width and ridge; its held-out scores come from folds.
     passes : int, default=20
         Passes over the rows if ``solver="sgd"``.
     class_similarity : array of shape (n_classes, n_classes), optional
@@ -237,7 +241,56 @@ class LSPC(TakesMoreRows, KernelClassifier):
         data.finish()
         return self
 
+    def path(
+        self,
+        X: Inputs,
+        y: Targets,
+        ridges: Literal["auto"] | str | Sequence[float] = "auto",
+        sample_weight: ArrayLike | None = None,
+    ) -> RidgePath:
+        """Solutions for many ridges, with the kernel, width and centres that ``fit`` selects (2010 Sec. 4).
+
+        The classifier itself is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in ``fit``; the rows must be in memory.
+        ridges : "auto" or sequence of floats, default="auto"
+            ``"auto"`` takes those of the parameter ``ridge`` if it is a sequence, otherwise half decades from 1e-7
+            to 1.
+
+        Returns
+        -------
+        RidgePath
+            A named tuple of ``ridges``, ``coef``, ``scores``, ``loo_scores`` and ``loo_loss``, one entry per ridge.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from kproba import LSPC
+        >>> path = LSPC(kernel="gaussian", width=2.0).path(*load_iris(return_X_y=True), ridges=[1e-4, 1e-2, 1.0])
+        >>> path.coef.shape, path.best  # 149 of the 150 rows are distinct
+        ((3, 149, 3), 0)
+        """
+        model = clone(self)
+        model._check_parameters()
+        check_positive("ridges", ridges, words=("auto",), largest=LARGEST_RIDGE)
+        data = read(model, X, y, sample_weight)
+        if data.is_sample or self.solver == "sgd":
+            what = "solver='sgd'" if self.solver == "sgd" else f"{data.n_given:,} rows"
+            raise ValueError(f"path needs rows that are all in memory and an exact solver, not {what}.")
+        problem = model._solve_training(data)
+        return ridge_path(model, problem, model._ridges_of_path(ridges, problem, data), data)
+
+    def _ridges_of_path(self, ridges, problem: Problem, data: Training) -> list[float]:
+        if isinstance(ridges, str) and np.ndim(self.ridge):
+            ridges = self.ridge
+        return ridge_candidates(ridges, RIDGES, problem.basis.kernel, problem.rows, data.seed, self._ridge_unit)
+
     def _fit_training(self, data: Training) -> None:
+        self._solve_training(data)
+
+    def _solve_training(self, data: Training) -> Problem:
         """Choose kernel, width and ridge by leave-one-out, solve on all rows, calibrate the link."""
         self._check_against(data.rows, data.n_given)
         table = prepare(self, data)
@@ -254,6 +307,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         self._store_solution(solved, search.record, data.rows)
         store_learnt(self, table, data)
         self._store_leave_one_out(solved.solution.held_out, data)
+        return solved.problem
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
@@ -291,6 +345,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
+        if isinstance(basis.kernel, JointKernel):
+            return JointLeastSquares(rows, basis)
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
         return least_squares(rows, basis, self._is_rkhs(), similarity, solver, self._rounds, seed=seed)
 
@@ -355,7 +411,14 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _is_rkhs(self) -> bool:
         """Rounding coefficients only makes sense if the coefficients themselves are penalised, as in the papers."""
-        return self.penalty == "rkhs" or (self.penalty == "auto" and not self._rounds)
+        return self.penalty == "rkhs" or (self.penalty == "auto" and not self._rounds and not self._is_joint)
+
+    _takes_joint_kernels = True
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether the kernel compares rows together with their classes (2010 Eq. 4)."""
+        return isinstance(self.kernel, JointKernel)
 
     @property
     def _rounds(self) -> bool:
@@ -384,6 +447,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
             self._check_cg()
         if self.solver == "sgd":
             self._check_sgd()
+        if self._is_joint:
+            self._check_joint()
         if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
@@ -400,13 +465,30 @@ class LSPC(TakesMoreRows, KernelClassifier):
             )
 
     def _check_sgd(self) -> None:
-        """Stochastic gradients need centres shared by all classes, and rows in memory."""
-        own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
-        if own or self.class_similarity is not None or self._rounds:
+        """Stochastic gradients minimise the plain objective alone."""
+        if self.class_similarity is not None or self._rounds:
             raise ValueError(
-                "solver='sgd' needs centres shared by all classes, no class_similarity, and a link other than "
-                "'clip-parameters'; use solver='auto' otherwise."
+                "solver='sgd' needs class_similarity=None and a link other than 'clip-parameters'; use solver='auto' "
+                "otherwise."
             )
+
+    def _check_joint(self) -> None:
+        """A kernel over rows and classes has a system of its own, with the penalty of 2010 Eq. 2."""
+        found = {
+            "penalty": self.penalty if self.penalty == "rkhs" else None,
+            "class_similarity": self.class_similarity,
+            "link": self.link if self._rounds else None,
+            "centers": self.centers if self._has_own_centers else None,
+            "solver": None if self.solver in ("auto", "eigen") else self.solver,
+            "device": self.device if self.device != "cpu" else None,
+        }
+        for name, value in found.items():
+            if value is not None:
+                raise ValueError(f"kernel=JointKernel(...) cannot be combined with {name}={value!r}; leave {name} out.")
+
+    @property
+    def _has_own_centers(self) -> bool:
+        return self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
 
     def _reasons_for_memory(self) -> Iterator[str]:
         yield from super()._reasons_for_memory()
@@ -414,6 +496,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
         yield from center_for_every_row(self.centers)
         if self.solver == "sgd":
             yield "solver='sgd' draws random rows from memory; for a source of rows use solver='auto'."
+        if self._is_joint:
+            yield "kernel=JointKernel(...) needs all rows in memory, not a source of rows."
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         """Raise an error for parameters that do not match the data."""
@@ -422,11 +506,25 @@ class LSPC(TakesMoreRows, KernelClassifier):
             raise ValueError("solver='cg' needs numeric rows; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:
             raise ValueError("solver='sgd' does not support missing tags in y; use solver='auto'.")
+        if self.solver == "sgd" and rows.is_multilabel and self._has_own_centers:
+            raise ValueError(
+                f"solver='sgd' with centers={self.centers!r} needs one class per row, but y is multi-label; use other "
+                "centres or solver='auto'."
+            )
+        if self._is_joint:
+            _check_joint_rows(rows, self.centers)
         if self.class_similarity is not None:
             _check_similarity(np.asarray(self.class_similarity), rows, self.centers)
 
     def _similarity(self) -> ClassSimilarity | None:
         return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
+
+
+def _check_joint_rows(rows: Rows, centers) -> None:
+    if rows.is_multilabel:
+        raise ValueError("kernel=JointKernel(...) compares classes, but y is multi-label; use a kernel of the rows.")
+    b = len(centers) if is_given(centers) else CenterChoice(centers).density(rows.n_distinct) * rows.n_distinct
+    refuse_more_than_memory(round(b * rows.n_classes))
 
 
 def _check_similarity(L: np.ndarray, rows: Rows, centers) -> None:

@@ -9,6 +9,7 @@ from .base import Kernel
 from .dot import Linear, Polynomial
 from .given import FromCallable, Precomputed
 from .histogram import ChiSquared, Intersection
+from .joint import JointKernel
 from .learnt import Learnt
 from .radial import Gaussian, Laplacian, Matern, Radial
 from .sequence import HiddenMarkovKernel
@@ -23,6 +24,7 @@ __all__ = [
     "GlobalAlignment",
     "HiddenMarkovKernel",
     "Intersection",
+    "JointKernel",
     "Kernel",
     "Laplacian",
     "Learnt",

@@ -62,8 +62,13 @@ class FromCallable(Kernel):
         return lambda X: self(X, Z)
 
     def __call__(self, X, Z, workers: int = 1):
+        return self.checked(self.function, X, Z)
+
+    @staticmethod
+    def checked(function: Callable, X, Z) -> np.ndarray:
+        """``function(X, Z)`` as an array of finite floats of shape (n, b)."""
         expected = (n_rows(X), n_rows(Z))
-        found = self.function(*(list(part) if isinstance(part, Items) else part for part in (X, Z)))
+        found = function(*(list(part) if isinstance(part, Items) else part for part in (X, Z)))
         values = found.toarray() if sparse.issparse(found) else np.asarray(found)
         if values.shape != expected:
             raise ValueError(

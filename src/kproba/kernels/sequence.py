@@ -40,6 +40,13 @@ class HiddenMarkovKernel(Untiled, DivergenceKernel):
         Prior of every state, worth ``prior_frames`` frames of variance ``prior_variance``. Coefficients are scaled to
         unit variance over all frames unless ``scaling=None``. Short sequences benefit from a strong prior.
 
+    References
+    ----------
+    D is the symmetric distance of B.-H. Juang and L. R. Rabiner (1985), A probabilistic distance measure for hidden
+    Markov models; P. Moreno, P. Ho and N. Vasconcelos (2003), A Kullback-Leibler divergence based kernel for SVM
+    classification in multimedia applications, make a kernel of such a divergence. Yamada et al. (2011) refer to
+    G. Wichern et al. (2010), Segmentation, indexing and retrieval of environmental and natural sounds.
+
     Examples
     --------
     >>> import numpy as np

@@ -4,7 +4,8 @@
 
 In these coordinates the penalty is the identity, and for the RKHS penalty ‖ψ(x)‖² ≤ k(x, x), so one constant step size
 suits all kernels and widths. The average of the iterates of the second half converges at the optimal rate without a
-decreasing or tuned step size (Bach and Moulines, 2013).
+decreasing or tuned step size (Bach and Moulines, 2013). If centres belong to classes (2010 Eq. 7), P has a block for
+each class and the other coefficients of a class stay zero.
 """
 
 from __future__ import annotations
@@ -22,14 +23,25 @@ STEP_ROWS, PROBE_ROWS = 64, 500
 
 
 def averaged_sgd(
-    rows: Rows, features: Callable, penalty: np.ndarray | None, ridge: float, passes: int, seed: int, watch=None
+    rows: Rows,
+    features: Callable,
+    penalty: np.ndarray | None,
+    ridge: float,
+    passes: int,
+    seed: int,
+    watch=None,
+    owner: np.ndarray | None = None,
 ) -> np.ndarray:
     """θ (b, k) after ``passes`` passes over the rows; ``watch(θ)`` is called with the current average after each.
 
-    ``features(X)`` computes Φ; ``penalty`` is P, None for the identity.
+    ``features(X)`` computes Φ; ``penalty`` is P, None for the identity; ``owner`` (b,) is the class of each centre,
+    None if all classes share them.
     """
     random, n = np.random.default_rng(seed), len(rows)
-    lower = None if penalty is None else kernel_factor(penalty)
+    # the factor of a matrix of blocks has the same blocks, so classes stay apart in the coordinates z too
+    blocks = penalty if penalty is None or owner is None else penalty * (owner[:, None] == owner)
+    lower = None if blocks is None else kernel_factor(blocks)
+    inside = True if owner is None else owner[:, None] == np.arange(rows.n_targets)
     scale = rows.weight * (n / rows.total_weight)  # makes a mean over sampled rows a weighted mean
 
     def whitened(index):
@@ -39,7 +51,7 @@ def averaged_sgd(
     def coefficients(z):
         return z if lower is None else linalg.solve_triangular(lower, z, lower=True, trans="T", check_finite=False)
 
-    rate = _rate(whitened(random.permutation(n)[:PROBE_ROWS]), float(scale.max()), ridge)
+    rate = _rate(whitened(random.permutation(n)[:PROBE_ROWS]), owner, float(scale.max()), ridge)
     z, average, n_averaged = None, None, 0
     for epoch in range(passes):
         order = random.permutation(n)
@@ -48,7 +60,7 @@ def averaged_sgd(
             psi, targets = whitened(index), rows.targets(index)
             z = np.zeros((psi.shape[1], targets.shape[1])) if z is None else z
             residual = scale[index, None] * (psi @ z - targets)
-            z -= rate * (psi.T @ residual / len(index) + ridge * z)
+            z -= rate * inside * (psi.T @ residual / len(index) + ridge * z)
             if 2 * epoch >= passes - 1:
                 n_averaged += 1
                 average = z.copy() if average is None else average + (z - average) / n_averaged
@@ -57,9 +69,15 @@ def averaged_sgd(
     return coefficients(average)
 
 
-def _rate(psi: np.ndarray, largest_weight: float, ridge: float) -> float:
+def _rate(psi: np.ndarray, owner: np.ndarray | None, largest_weight: float, ridge: float) -> float:
     """Half the largest stable step size for STEP_ROWS rows: their mean has the spectrum of H plus the noise of a
     row."""
+    parts = [psi] if owner is None else [psi[:, owner == y] for y in np.unique(owner)]
+    steepest = max((_steepness(part, largest_weight) for part in parts), default=1.0)
+    return 1.0 / (steepest + ridge)
+
+
+def _steepness(psi: np.ndarray, largest_weight: float) -> float:
     top = float(linalg.eigvalsh(psi.T @ psi / len(psi))[-1]) if len(psi) else 1.0
-    single = float(np.einsum("ij,ij->i", psi, psi).max()) * largest_weight
-    return 1.0 / (top + single / STEP_ROWS + ridge)
+    single = float(np.einsum("ij,ij->i", psi, psi).max(initial=0.0)) * largest_weight
+    return top + single / STEP_ROWS

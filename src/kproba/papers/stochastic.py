@@ -12,13 +12,14 @@ from ..basis.basis import Basis
 from ..data.folds import stratified_folds
 from ..data.rows import Rows
 from ..problems.base import Solution
+from ..problems.own_centers import drop_held_out_centers
 from ..search.folds import cross_validate
 from .averaged_sgd import averaged_sgd
 
 
 @dataclass(frozen=True)
 class StochasticLeastSquares:
-    """Averaged stochastic gradients (2010 Sec. 4) for centres that all classes share, with ``passes`` over the rows."""
+    """Averaged stochastic gradients (2010 Sec. 4), with ``passes`` over the rows."""
 
     rows: Rows
     basis: Basis
@@ -41,15 +42,20 @@ class StochasticLeastSquares:
             held_out = cross_validate(self, fold, [ridge])[0] if loo else None
             if held_out is not None and loo_rows is not None:
                 held_out = held_out[loo_rows]
-            yield Solution(ridge, held_out, partial(np.copy, self._solve(self.rows, ridge)), n_iter=self.passes)
+            yield Solution(
+                ridge, held_out, partial(np.copy, self._solve(self.rows, self.basis, ridge)), n_iter=self.passes
+            )
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without the rows ``inside``, and the scores of these rows."""
         rest = self.rows.without(inside)
+        # centres that belong to classes reveal the labels of their rows, so those of held-out rows are removed
+        basis = self.basis if self.basis.owner is None else drop_held_out_centers(rest, self.basis)
         for ridge in ridges:
             # if no row is left, scores are zero, which links interpret as the prior
-            coef = self._solve(rest, ridge) if len(rest) else np.zeros((self.basis.n_centers, self.rows.n_targets))
-            yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
+            has_any = len(rest) and basis.n_centers
+            coef = self._solve(rest, basis, ridge) if has_any else np.zeros((basis.n_centers, self.rows.n_targets))
+            yield Solution(ridge, basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
 
     def clear_cache(self) -> None:
         """Nothing is cached."""
@@ -58,6 +64,6 @@ class StochasticLeastSquares:
         """Unchanged: mini-batches are too small for a device."""
         return self
 
-    def _solve(self, rows: Rows, ridge: float) -> np.ndarray:
-        penalty = self.basis.gram() if self.rkhs else None
-        return averaged_sgd(rows, self.basis, penalty, ridge, self.passes, self.seed)
+    def _solve(self, rows: Rows, basis: Basis, ridge: float) -> np.ndarray:
+        penalty = basis.gram() if self.rkhs else None
+        return averaged_sgd(rows, basis, penalty, ridge, self.passes, self.seed, owner=basis.owner)
