@@ -11,6 +11,8 @@ import statistics
 import sys
 from pathlib import Path
 
+from experiments import reproduction
+
 from . import results, rivals
 from .tables_quality import table as means_table
 
@@ -34,6 +36,8 @@ PAGES = (
     "docs/explain.md",
     "docs/model_files.md",
     "docs/command.md",
+    "docs/lspc.md",
+    "docs/reproduction.md",
 )
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
@@ -372,7 +376,7 @@ def size_2010(payload: dict) -> str:
                 f"{methods[key]['training_seconds']['mean'] / base:.1f}"
                 for key in ("LSPC(full)", "KLR", "KLR, plain L-BFGS")
             ]
-            rows.append([f"{name}, n = {point['n']:,}", *errors, *times])
+            rows.append([f"{name}, n = {point['n']:,} ({point['draws']} draws)", *errors, *times])
     methods = list(next(iter(payload["datasets"].values()))["fig7"][0]["methods"])
     return markdown(
         [
@@ -684,22 +688,34 @@ def tags(payload: dict) -> str:
 
 def images_2011(payload: dict) -> str:
     """2011 Table 1: mean AUC in percent with its standard deviation; best and comparable ones in bold."""
-    rows = []
+    rows, words = [], []
     for name, found in payload["datasets"].items():
-        methods = list(found["methods"])
+        methods, short = list(found["methods"]), name.removeprefix("ml_")
+        rows.append([f"*{short}, {found['in_place_of_surf']} in the place of SURF's words; {found['trials']} draws*"])
+        rows[-1] += [""] * len(methods)
         for tag, cells in found["auc_percent"].items():
             texts = (f"{cells[m]['mean']:.1f} ({cells[m]['std']:.1f})" for m in methods)
             marked = (f"**{text}**" if cells[m]["best"] else text for m, text in zip(methods, texts))
-            rows.append([f"{name.removeprefix('ml_')}: {tag}", *marked])
+            rows.append([f"{short}: {tag}", *marked])
         of = [found["methods"][m] for m in methods]
-        rows.append([f"*{name.removeprefix('ml_')}: average*", *(f"{each['average_auc']:.1f}" for each in of)])
+        rows.append([f"*{short}: average*", *(f"{each['average_auc']:.1f}" for each in of)])
         seconds = (f"{each['training_seconds']['mean']:.2f}" for each in of)
-        rows.append([f"*training time, {len(found['tags'])} tags at once, CPU s*", *seconds])
-        alone, plain = found["tag_by_tag_seconds"], found["tag_by_tag_seconds"]["KLR, plain L-BFGS"]
-        rows.append(["*the same, one model per tag*", *(f"{alone[m]:.2f}" for m in methods)])
-        rows.append([f"*plain KLR per tag ({plain:.1f} s) / all tags at once*"])
-        rows[-1] += [f"{plain / each['training_seconds']['mean']:.0f}" for each in of]
-    return markdown([f"{payload['repeats']} draws", *methods], rows)
+        rows.append(["*training time, one model per tag, CPU s*", *seconds])
+        rows.append([f"*time of plain KLR ({found['plain_seconds']:.1f} s) / this*"])
+        rows[-1] += [f"{found['plain_seconds'] / each['training_seconds']['mean']:.1f}" for each in of]
+        words.append(_not_better(short, found))
+    return f"{markdown(['2011 Table 1', *methods], rows)}\n\n{' '.join(words)}"
+
+
+def _not_better(name: str, found: dict) -> str:
+    """In words: where LSPC-new is not ahead, and what the default reaches."""
+    parts = [
+        f"no better than {other} on {len(tags)} of {len(found['tags'])} tags"
+        for other, tags in found["not_better"].items()
+        if tags
+    ]
+    what = " and ".join(parts) if parts else "better than both others on every tag"
+    return f"On {name}, LSPC-new is {what}; `LSPC()` has a mean AUC of {found['default_auc']:.1f} on the first draw."
 
 
 def sound_2011(payload: dict) -> str:
@@ -710,7 +726,58 @@ def sound_2011(payload: dict) -> str:
     seconds = [f"{cell['training_seconds']['mean']:.3f}" for cell in methods.values()]
     spread = [f"{cell['std_of_trials']:.2f}" for cell in methods.values()]
     rows = [["AUC", *marked], ["standard deviation of the trial means", *spread], ["training time, CPU s", *seconds]]
-    return markdown([f"{payload['repeats']} draws of {payload['training']} clips", *methods], rows)
+    table = markdown([f"{payload['repeats']} draws of {payload['training']} clips", *methods], rows)
+    leader = max(methods, key=lambda name: methods[name]["mean"])
+    p = methods["LSPC-new"]["paired_p_against_best"]
+    if leader == "LSPC-new" or p is None:
+        return table
+    return f"{table}\n\nLSPC-new is *not* the best here: {leader} is ahead of it, with p = {p:.2g} in a paired t-test."
+
+
+def similarity_2010(payload: dict) -> str:
+    """Log-loss and error by the number of rows of a class, for every matrix."""
+    names = {"identity": "none", "similar": "of similar classes", "shuffled": "the same, shuffled"}
+    rows = []
+    for dataset, by_rows in payload["datasets"].items():
+        for number, cells in by_rows.items():
+            losses = [f"{cells[key]['log_loss']['mean']:.3f}" for key in names]
+            errors = [f"{cells[key]['error_percent']['mean']:.1f}" for key in names]
+            p = cells["similar"]["log_loss"]["paired_p_against_identity"]
+            rows.append([f"{dataset}, {number} rows a class", *losses, f"{p:.1g}", *errors])
+    header = [*(f"log-loss, {text}" for text in names.values()), "p", *(f"error %, {text}" for text in names.values())]
+    return markdown(["kernel over the classes:", *header], rows)
+
+
+def mnist_2010(payload: dict) -> str:
+    """The error of every variant, and what it chose on the first draw."""
+    rows = []
+    for name, cell in payload["variants"].items():
+        chosen = f"σ = {cell['width'][0]:.3g}, λ = {cell['ridge'][0]:.2g}"
+        rows.append([name, f"{cell['error_percent']['mean']:.1f}", chosen])
+    return markdown([f"mnist, n = {payload['training_rows']:,}", "error %", "chosen"], rows)
+
+
+def optimum_2013(payload: dict) -> str:
+    """Measures of held-out and training rows for every change of the recipe."""
+    rows = []
+    for name, found in payload["sets"].items():
+        accuracy, log, surf = found["paper_swarm"]
+        rows.append([f"{name}, the paper's swarm", f"{accuracy:.1f}", f"{log:.2f}", f"{surf:.2f}", "—"])
+        for key, cell in found["variants"].items():
+            values = [cell[measure]["mean"] for measure in ("loss_log", "loss_surf", "training_loss_surf")]
+            rows.append([f"{name}, {key}", f"{cell['accuracy']['mean']:.1f}", *(f"{value:.3f}" for value in values)])
+    return markdown(["exact solver", "accuracy", "Loss_log", "Loss_surf", "Loss_surf, training rows"], rows)
+
+
+def boosting_2013(payload: dict) -> str:
+    """Measures of every method on every set."""
+    rows = []
+    for name, found in payload["sets"].items():
+        for method, cell in found["methods"].items():
+            values = [f"{cell['accuracy']['mean']:.1f}", *(f"{cell[m]['mean']:.3f}" for m in ("loss_log", "loss_surf"))]
+            more = [f"{cell['centers']['mean']:.0f}", _seconds(cell["seconds"]["mean"])]
+            rows.append([f"{name} ({found['rows']:,} rows, {found['classes']} classes), {method}", *values, *more])
+    return markdown(["", "accuracy", "Loss_log", "Loss_surf", "centres", "CPU s"], rows)
 
 
 def sequences(payload: dict) -> str:
@@ -823,6 +890,10 @@ TABLES = (
     tags,
     images_2011,
     sound_2011,
+    similarity_2010,
+    mnist_2010,
+    optimum_2013,
+    boosting_2013,
     sequences,
     out_of_core,
     command_stream,
@@ -875,6 +946,10 @@ def render(text: str, folder: Path | str = results.RESULTS) -> str:
 
     def fill(match: re.Match) -> str:
         opening, name, closing = match.groups()
+        if name == "reproduction":
+            folder_of = EXPERIMENTS if Path(folder) == results.RESULTS else Path(folder)
+            table, commits = reproduction.as_markdown(folder_of), reproduction.stamps(folder_of)
+            return f"{opening}\n{table}\n\n*{commits}.*\n\n{closing}"
         if name not in RENDERERS:
             raise ValueError(f"There is no table {name!r}; the known tables are {', '.join(RENDERERS)}.")
         source = SOURCES.get(name, name)

@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,6 +52,27 @@ def parse(argv, description: str, more=None) -> argparse.Namespace:
 def say(text: str) -> None:
     """Progress, on stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+class Stopwatch:
+    """Progress of a long run: what was done, and the time left by the share of work that was done."""
+
+    def __init__(self, name: str, work: float, minutes: float | None = None):
+        self.name, self.work, self.done = name, work, 0.0
+        self.start, self.limit = time.perf_counter(), np.inf if minutes is None else 60.0 * minutes
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    @property
+    def is_up(self) -> bool:
+        return self.seconds > self.limit
+
+    def tick(self, work: float, text: str) -> None:
+        self.done += work
+        left = min(self.seconds * (self.work / self.done - 1.0), self.limit - self.seconds)
+        say(f"{self.name}: {text}; {self.seconds / 60:.1f} min, about {max(left, 0.0) / 60:.1f} left")
 
 
 def stamp() -> dict:

@@ -1,4 +1,7 @@
-"""Stochastic gradients beside the exact solution of LSPC: loss against passes over the rows (2010 Sec. 4)."""
+"""Stochastic gradients beside the exact solution of LSPC: loss against passes over the rows (2010 Sec. 4).
+
+Centres are shared by all classes (2010 Eq. 5), or belong to one each (Eq. 7).
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,20 @@ from kproba.problems.least_squares import LeastSquares
 PASSES, CENTERS, RIDGES = 30, 300, (1e-2, 1e-4)
 
 
-def rows_of(options):
-    """Scaled rows, and the kernel and centres of LSPC with a median width."""
+def rows_of(options) -> tuple[Rows, dict]:
+    """Scaled rows, and the kernel and centres of LSPC with a median width, shared by the classes or their own."""
     if options.quick:
         toy = clouds_2013(600, random_state=options.seed)
         X, y = toy.X, toy.y
     else:
         table = load("letter", options.data_dir)
         X, y = np.asarray(table.X, dtype=np.float64)[:4000], np.asarray(table.y)[:4000]
-    b = min(CENTERS, len(y) // 10)
-    model = LSPC(kernel="gaussian", width="median", ridge=1e-2, centers=b, link="clip", random_state=options.seed)
-    model.fit(X, y)
-    classes, codes = np.unique(y, return_inverse=True)
-    return Rows.of(model.scaling_(X), codes, np.ones(len(y)), len(classes)), model.basis_
+    b, classes = min(CENTERS, len(y) // 10), np.unique(y)
+    given = {"kernel": "gaussian", "width": "median", "ridge": 1e-2, "link": "clip", "random_state": options.seed}
+    choices = {"shared": b, "of classes": ("class", b // len(classes))}
+    models = {name: LSPC(centers=centers, **given).fit(X, y) for name, centers in choices.items()}
+    rows = Rows.of(models["shared"].scaling_(X), np.searchsorted(classes, y), np.ones(len(y)), len(classes))
+    return rows, {name: model.basis_ for name, model in models.items()}
 
 
 def follow(rows: Rows, basis, rkhs: bool, ridge: float, options) -> dict:
@@ -39,8 +43,10 @@ def follow(rows: Rows, basis, rkhs: bool, ridge: float, options) -> dict:
     phi, Y = basis(rows.X), rows.targets()
     penalty = basis.gram() if rkhs else None
 
+    same = 1.0 if basis.owner is None else basis.owner[:, None] == basis.owner
+
     def objective(theta):
-        pull = theta if penalty is None else penalty @ theta
+        pull = theta if penalty is None else (penalty * same) @ theta
         return float(np.square(phi @ theta - Y).sum() / (2 * len(Y)) + 0.5 * ridge * np.sum(theta * pull))
 
     start = time.perf_counter()
@@ -48,33 +54,40 @@ def follow(rows: Rows, basis, rkhs: bool, ridge: float, options) -> dict:
     best, exact = objective(solution.coef()), time.perf_counter() - start
     seen: list[float] = []
     start, passes = time.perf_counter(), 4 if options.quick else PASSES
-    averaged_sgd(rows, basis, penalty, ridge, passes, options.seed, watch=lambda theta: seen.append(objective(theta)))
+    watch = {"watch": lambda theta: seen.append(objective(theta)), "owner": basis.owner}
+    averaged_sgd(rows, basis, penalty, ridge, passes, options.seed, **watch)
     seconds = time.perf_counter() - start
     return {"excess": [value / best - 1.0 for value in seen], "exact_seconds": exact, "sgd_seconds": seconds}
 
 
 def draw(found: dict) -> Figure:
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
     colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-    for (name, path), colour, marker in zip(found.items(), colours, "os^D"):
-        passes = np.arange(1, len(path["excess"]) + 1)
-        axes.semilogy(passes, path["excess"], color=colour, marker=marker, markersize=4, label=name)
-    axes.set(xlabel="passes over the rows", ylabel="loss above the exact solution's, relative")
-    axes.legend(frameon=False)
+    for panel, (title, paths) in zip(panels, found.items(), strict=True):
+        for (name, path), colour, marker in zip(paths.items(), colours, "os^D", strict=True):
+            passes = np.arange(1, len(path["excess"]) + 1)
+            panel.semilogy(passes, path["excess"], color=colour, marker=marker, markersize=4, label=name)
+        panel.set(title=f"centres {title}", xlabel="passes over the rows")
+    panels[0].set_ylabel("loss above the exact solution's, relative")
+    panels[1].legend(frameon=False, fontsize=8)
     return figure
 
 
 def main(argv=None) -> None:
     options = results.parse(argv, __doc__)
-    rows, basis = rows_of(options)
+    rows, bases = rows_of(options)
     found = {
-        f"{name}, λ = {ridge:g}": follow(rows, basis, rkhs, ridge, options)
-        for name, rkhs in (("RKHS penalty", True), ("penalty of the papers", False))
-        for ridge in RIDGES
+        which: {
+            f"{name}, λ = {ridge:g}": follow(rows, basis, rkhs, ridge, options)
+            for name, rkhs in (("RKHS penalty", True), ("penalty of the papers", False))
+            for ridge in RIDGES
+        }
+        for which, basis in bases.items()
     }
     results.picture(draw(found), "sgd_2010", options.out)
-    results.write("sgd_2010", {"rows": len(rows), "centers": basis.n_centers, "paths": found}, options)
+    centers = {which: basis.n_centers for which, basis in bases.items()}
+    results.write("sgd_2010", {"rows": len(rows), "centers": centers, "paths": found}, options)
 
 
 if __name__ == "__main__":

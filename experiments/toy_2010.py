@@ -1,6 +1,7 @@
-"""Three classes in the plane: densities, classification and posteriors (2010 Figs 4, 5 and 6).
+"""Three classes in the plane: densities, classification and posteriors (2010 Figs 4, 5 and 6), and the path over all
+ridges (Sec. 4).
 
-The pictures reach far beyond the data, because that is where the methods differ.
+The pictures of the posteriors reach far beyond the data, because that is where the methods differ.
 """
 
 from __future__ import annotations
@@ -85,17 +86,20 @@ def draw_densities(toy: Toy) -> Figure:
 def draw_classification(toy: Toy, posteriors: dict, seed: int) -> Figure:
     """2010 Fig. 5: training rows filled, test rows unfilled in the class they were given."""
     test = three_classes_2010(300, random_state=seed + 20_000)
-    figure = Figure(figsize=(8.0, 9.6), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
-    for panel, (name, posterior) in zip(panels, posteriors.items()):
+    figure = Figure(figsize=(11.0, 9.0), layout="constrained")
+    *panels, spare = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
+    for panel, (name, posterior) in zip(panels, posteriors.items(), strict=True):
         given = posterior(test.X).argmax(axis=1) + 1
         for y, (colour, marker) in enumerate(zip(results.CLASS_COLOURS, results.CLASS_MARKERS), start=1):
             look = {"color": colour, "marker": marker, "linestyle": ""}
             panel.plot(*toy.X[toy.y == y].T, markersize=4, label=f"y={y}, training", **look)
             panel.plot(*test.X[given == y].T, markersize=6.5, fillstyle="none", label=f"said y={y}", **look)
-        panel.set(title=name, aspect="equal", xlim=(-7, 7), ylim=(-7, 9), xlabel="x₁", ylabel="x₂")
-        panel.label_outer()
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        panel.set(title=name, aspect="equal", xlim=(-7, 7), ylim=(-7, 9), xlabel="x₁")
+    for panel in (panels[0], panels[3]):
+        panel.set_ylabel("x₂")
+    panels[2].tick_params(labelbottom=True)
+    spare.axis("off")
+    spare.legend(*panels[0].get_legend_handles_labels(), loc="center", frameon=False, fontsize=11)
     return figure
 
 
@@ -123,6 +127,28 @@ def draw_posteriors(posteriors: dict) -> Figure:
     return figure
 
 
+def draw_path(toy: Toy, seed: int) -> Figure:
+    """2010 Sec. 4: the coefficients of the first class over the ridge, and the leave-one-out loss that chooses one."""
+    chosen = recipes.lspc_full_2010(random_state=seed).fit(toy.X, toy.y)
+    path = recipes.lspc_full_2010(width=chosen.width_, random_state=seed).path(toy.X, toy.y, np.logspace(-4, 2, 60))
+    classes = [toy.y[np.abs(toy.X - center).sum(axis=1).argmin()] for center in chosen.centers_]
+    figure = Figure(figsize=(10.0, 3.9), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for number, y in enumerate(classes):
+        left.semilogx(path.ridges, path.coef[:, number, 0], color=results.CLASS_COLOURS[y - 1], linewidth=0.6)
+    for y in (1, 2, 3):
+        left.plot([], [], color=results.CLASS_COLOURS[y - 1], label=f"centre of y={y}")
+    left.set(title=f"coefficients of y=1, {len(classes)} centres", xlabel="ridge λ", ylabel="coefficient")
+    left.legend(frameon=False)
+    right.semilogx(path.ridges, path.loo_loss, color="#0072B2")
+    best = path.ridges[path.best]
+    right.axvline(best, color="0.4", linestyle="--", label=f"smallest, λ = {best:.2g}")
+    right.axvspan(1e-2, 1.0, color="0.88", label="the paper's grid")
+    right.set(title="leave-one-out squared error", xlabel="ridge λ")
+    right.legend(loc="upper right", framealpha=1.0)
+    return figure
+
+
 def main(argv=None) -> None:
     """Draw the three pictures from one sample, then measure over many."""
     options = results.parse(argv, __doc__)
@@ -131,6 +157,7 @@ def main(argv=None) -> None:
     results.picture(draw_densities(toy), "toy_2010_fig4", options.out)
     results.picture(draw_classification(toy, posteriors, options.seed), "toy_2010_fig5", options.out)
     results.picture(draw_posteriors(posteriors), "toy_2010_fig6", options.out)
+    results.picture(draw_path(toy, options.seed), "toy_2010_path", options.out)
     n_repeats, n_test = (1, 2_000) if options.quick else (20, 20_000)
     content = {
         "what": "squared error: sum over classes, weighted by p(x) in [-5, 5]^2; log-loss floored at 1e-15",

@@ -13,7 +13,10 @@ LEVEL = 0.05
 
 
 class Trials:
-    """The trials of all sets, a line each in a file that is there until all are done."""
+    """The trials of all sets, a line each in a file that is there until all are done.
+
+    The file is kept as long as its settings, the commit among them, are those of the run.
+    """
 
     def __init__(self, name: str, folder: Path, settings: dict):
         self.path, self.done = folder / f".{name}_trials.jsonl", {}
@@ -28,6 +31,11 @@ class Trials:
         with self.path.open("a") as file:
             file.write(json.dumps(trial) + "\n")
         self.done[trial["set"], trial["number"]] = trial
+
+    def finish(self, all_done: bool = True) -> None:
+        """Remove the file, unless a later run has something left to do."""
+        if all_done:
+            self.path.unlink()
 
     def of(self, name: str) -> list[dict]:
         return [trial for (of, _), trial in sorted(self.done.items()) if of == name]

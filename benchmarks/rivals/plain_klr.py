@@ -37,8 +37,23 @@ def minimised(Phi, K, labels, ridge, max_iter=MOST_STEPS):
     return minimize(value_and_gradient, np.zeros((b + 1) * c), jac=True, method="L-BFGS-B", options=options)
 
 
+def minimised_2010(Phi, labels, ridge, max_iter=MOST_STEPS):
+    """θ (b, c − 1) of the paper's objective: the last class has the score zero, there are no constants, and the ridge
+    is λ/2 Σ θ² beside the mean log-loss."""
+    shape = Phi.shape[1], labels.max()
+
+    def value_and_gradient(x):
+        theta = x.reshape(shape)
+        loss, R = log_loss_and_slope(np.hstack([Phi @ theta, np.zeros((len(Phi), 1))]), labels)
+        return loss + 0.5 * ridge * np.vdot(theta, theta), (Phi.T @ R[:, :-1] + ridge * theta).ravel()
+
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter}
+    found = minimize(value_and_gradient, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options)
+    return found.x.reshape(shape)
+
+
 class PlainKLR(ClassifierMixin, BaseEstimator):
-    """All rows as centres, a Gaussian kernel on standardised columns, width and ridge given."""
+    """The baseline of 2010: all rows as centres, a Gaussian kernel on standardised columns, width and ridge given."""
 
     def __init__(self, width=1.0, ridge=1e-2, max_iter=MOST_STEPS):
         self.width = width
@@ -50,10 +65,9 @@ class PlainKLR(ClassifierMixin, BaseEstimator):
         self.scaler_ = StandardScaler().fit(X)
         self.centers_ = self.scaler_.transform(X)
         K = gaussian(self.centers_, self.centers_, self.width)
-        x = minimised(K, K, labels, self.ridge, self.max_iter).x
-        self.coef_, self.intercept_ = np.split(x.reshape(-1, len(self.classes_)), [len(K)])
+        self.coef_ = minimised_2010(K, labels, self.ridge, self.max_iter)
         return self
 
     def predict(self, X):
-        F = gaussian(self.scaler_.transform(X), self.centers_, self.width) @ self.coef_ + self.intercept_
-        return self.classes_[F.argmax(axis=1)]
+        F = gaussian(self.scaler_.transform(X), self.centers_, self.width) @ self.coef_
+        return self.classes_[np.hstack([F, np.zeros((len(F), 1))]).argmax(axis=1)]
