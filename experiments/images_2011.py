@@ -11,17 +11,17 @@ a file beside the results until all is, so the same call goes on after an interr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from benchmarks.rivals.plain_klr import PlainKLR
 from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits
 
 from experiments import results
 from experiments.size_2010 import cpu_seconds
-from experiments.trials import Trials, comparable_to_best
+from experiments.trials import Trials, comparable_to_best, completed
 from kproba import LSPC, recipes
 from kproba.data.real import load
 from kproba.kernels import Gaussian
@@ -103,9 +103,11 @@ def plain_seconds(chosen: list[dict], X, Y) -> float:
     return sum(cpu_seconds(lambda m=model, y=y: m.fit(X, y)) for model, y in zip(models, Y.T))
 
 
-def run_trial(images: Images, n: int, number: int, seed: int, every: int) -> dict:
+def run_trial(task: tuple[str, int], data_dir, n: int, seed: int, every: int) -> dict:
     """Every method on one draw with ``every`` so many candidates, and on the first one plain KLR and the default."""
-    X, Y, X_test, Y_test = images.draw(n, seed)
+    name, number = task
+    seed = seed + number
+    X, Y, X_test, Y_test = Images.load(name, data_dir).draw(n, seed)
     given = grid(X)[::every], X, Y, X_test, Y_test, seed
     methods = {name: run_method(make, *given) for name, make in METHODS.items()}
     if number:
@@ -121,10 +123,13 @@ def run_sets(sets: dict[str, Images], options, trials: Trials) -> None:
     n = QUICK_TRAINING if options.quick else TRAINING
     todo = [(name, k) for k in range(options.repeats) for name in sets if (name, k) not in trials.done]
     watch = results.Stopwatch("images_2011", len(todo), options.minutes)
-    for name, number in todo:
-        if watch.is_up and number > 1:
-            break  # a standard deviation needs two draws
-        found = run_trial(sets[name], n, number, options.seed + number, 9 if options.quick else 1)
+
+    def in_time() -> Iterator[tuple[str, int]]:
+        yield from (task for task in todo if task[1] < 2 or not watch.is_up)  # a standard deviation needs two draws
+
+    every = 9 if options.quick else 1
+    run = partial(run_trial, data_dir=options.data_dir, n=n, seed=options.seed, every=every)
+    for (name, number), found in completed(run, in_time(), options.workers):
         trials.add({"set": name, "number": number, **found})
         watch.tick(1, f"{name}, draw {number + 1} of {options.repeats}")
 
@@ -168,6 +173,7 @@ def more_options(parser) -> None:
     )
     parser.add_argument("--minutes", type=float, help="begin no draw after this time, except the first two of a set")
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS), help="default: %(default)s")
+    results.add_workers(parser)
 
 
 def main(argv=None) -> None:
@@ -177,8 +183,7 @@ def main(argv=None) -> None:
     shared = {"seed": options.seed, "quick": options.quick, "commit": options.stamp["commit"]}
     trials = Trials("images_2011", options.out, shared)
     sets = {name: Images.load(name, options.data_dir) for name in options.datasets}
-    with threadpool_limits(1):
-        run_sets(sets, options, trials)
+    run_sets(sets, options, trials)
     found = {}
     for name, images in sets.items():
         n = QUICK_TRAINING if options.quick else TRAINING

@@ -7,13 +7,13 @@ which columns are standardised. The paper does not state the last two.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments import results
-from experiments.size_2010 import Pool
-from experiments.trials import Trials
+from experiments.size_2010 import Pool, pool_of
+from experiments.trials import Trials, completed
 from kproba import recipes
 from kproba.search.widths import RIDGES_2010
 
@@ -55,9 +55,11 @@ def forms(pool: Pool) -> dict:
     }
 
 
-def run_variant(make, change, draw, seed: int) -> dict:
+def run_variant(task: tuple[str, int], n: int, seed: int, data_dir) -> dict:
     """Error in percent, and what was chosen."""
-    X, y, X_test, y_test = draw
+    name, number = task
+    (form, make), pool, seed = VARIANTS[name], pool_of("mnist", data_dir), seed + number
+    change, (X, y, X_test, y_test) = forms(pool)[form], pool.draw(n, len(pool.rows), seed)
     model = make(len(y), seed).fit(change(X), y)
     error = 100.0 * np.mean(model.predict(change(X_test)) != y_test)
     return {"error_percent": error, "width": model.width_, "ridge": model.ridge_}
@@ -65,24 +67,20 @@ def run_variant(make, change, draw, seed: int) -> dict:
 
 def more_options(parser) -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS, help="random draws (default: %(default)s)")
+    results.add_workers(parser)
 
 
 def main(argv=None) -> None:
     options = results.parse(argv, __doc__, more_options)
     n, repeats = (80, 1) if options.quick else (N, options.repeats)
-    pool = Pool("mnist", options.data_dir)
-    change = forms(pool)
     shared = {"seed": options.seed, "quick": options.quick, "commit": options.stamp["commit"]}
     trials = Trials("mnist_2010", options.out, shared)
     todo = [(name, k) for k in range(repeats) for name in VARIANTS if (name, k) not in trials.done]
     watch = results.Stopwatch("mnist_2010", len(todo))
-    with threadpool_limits(1):
-        for name, number in todo:
-            form, make = VARIANTS[name]
-            draw = pool.draw(n, len(pool.rows), options.seed + number)
-            found = run_variant(make, change[form], draw, options.seed + number)
-            trials.add({"set": name, "number": number, **found})
-            watch.tick(1, f"{name}: {found['error_percent']:.1f} %")
+    run = partial(run_variant, n=n, seed=options.seed, data_dir=options.data_dir)
+    for (name, number), found in completed(run, iter(todo), options.workers):
+        trials.add({"set": name, "number": number, **found})
+        watch.tick(1, f"{name}: {found['error_percent']:.1f} %")
     content = {
         "what": "test error on 100 rows of every digit, with one thing changed at a time; width and ridge by draw",
         "training_rows": n,

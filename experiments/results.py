@@ -42,10 +42,11 @@ def parse(argv, description: str, more=None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a small run that only shows that everything works")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where results go (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--commit", help="the commit of the sources, if they are not in a checkout of their own")
     if more is not None:
         more(parser)
     options = parser.parse_args(argv)
-    options.stamp = stamp()  # now, because the checkout may move on during a long run
+    options.stamp = stamp(options.commit)  # now, because the checkout may move on during a long run
     return options
 
 
@@ -75,7 +76,12 @@ class Stopwatch:
         say(f"{self.name}: {text}; {self.seconds / 60:.1f} min, about {max(left, 0.0) / 60:.1f} left")
 
 
-def stamp() -> dict:
+def add_workers(parser) -> None:
+    """The option of experiments that make many draws."""
+    parser.add_argument("--workers", type=int, default=1, help="draws made side by side, one thread each (default: 1)")
+
+
+def stamp(commit: str | None = None) -> dict:
     """When, with what and where the numbers were made."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -84,7 +90,7 @@ def stamp() -> dict:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
         "kproba": kproba.__version__,
-        "commit": _commit(),
+        "commit": commit or _commit(),
         "cpu": _cpu(),
         "cores": os.cpu_count(),
     }

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,9 @@ from benchmarks.rivals.plain_klr import PlainKLR
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from experiments import results
-from experiments.trials import Trials
+from experiments.trials import Trials, completed
 from kproba import recipes
 from kproba.data.real import load
 
@@ -90,6 +91,12 @@ class Pool:
         return self.X[train].astype(np.float64), y, self.X[test].astype(np.float64), y_test
 
 
+@lru_cache(maxsize=1)
+def pool_of(name: str, data_dir) -> Pool:
+    """The rows of a set, read once in each process."""
+    return Pool(name, data_dir)
+
+
 def cpu_seconds(work) -> float:
     """CPU time of one call; of the fastest of three where it is short."""
     seconds = []
@@ -118,9 +125,10 @@ class Draw(NamedTuple):
         return (self.number + 1) * self.n
 
 
-def run_draw(pool: Pool, draw: Draw, seed: int) -> dict:
+def run_draw(draw: Draw, seed: int, data_dir=None) -> dict:
     """Error, training time, and the time and outcome of the choice, for every method."""
-    X, y, X_test, y_test = pool.draw(draw.n, draw.c, seed)
+    seed = seed + draw.number
+    X, y, X_test, y_test = pool_of(draw.name, data_dir).draw(draw.n, draw.c, seed)
     found = {}
     for name, make in METHODS.items():
         start = time.process_time()
@@ -161,10 +169,12 @@ def run_draws(pools: dict[str, Pool], options, trials: Trials) -> None:
     draws = [Draw(*point, number) for point in sorted(points) for number in range(options.repeats)]
     draws = [draw for draw in sorted(draws, key=lambda each: each.place) if draw.key not in trials.done]
     watch = results.Stopwatch("size_2010", sum(draw.place for draw in draws), options.minutes)
-    for draw in draws:
-        if watch.is_up and draw.number > 0:
-            continue  # a point needs one draw
-        found = run_draw(pools[draw.name], draw, options.seed + draw.number)
+
+    def in_time() -> Iterator[Draw]:
+        yield from (draw for draw in draws if draw.number == 0 or not watch.is_up)  # a point needs one draw
+
+    run = partial(run_draw, seed=options.seed, data_dir=options.data_dir)
+    for draw, found in completed(run, in_time(), options.workers):
         trials.add({"set": draw.key[0], "number": draw.number, "methods": found})
         watch.tick(draw.place, f"{draw.name}, n={draw.n}, c={draw.c}, draw {draw.number + 1}")
 
@@ -237,6 +247,7 @@ def more_options(parser) -> None:
     parser.add_argument("--repeats", type=int, help="random draws a point (default: 50; 1 with --quick)")
     parser.add_argument("--minutes", type=float, help="begin no draw after this time, except a point's first")
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS), help="default: %(default)s")
+    results.add_workers(parser)
 
 
 def main(argv=None) -> None:
@@ -246,8 +257,7 @@ def main(argv=None) -> None:
     pools = {name: Pool(name, options.data_dir) for name in options.datasets}
     shared = {"seed": options.seed, "quick": options.quick, "commit": options.stamp["commit"]}
     trials = Trials("size_2010", options.out, shared)
-    with threadpool_limits(1):
-        run_draws(pools, options, trials)
+    run_draws(pools, options, trials)
     found = {
         name: {
             figure: [summary(name, *point, trials) for point in points]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -23,7 +24,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from experiments import results
-from experiments.trials import Trials
+from experiments.trials import Trials, completed
 from kproba import SurfaceKernelClassifier, recipes
 from kproba.basis.basis import Basis
 from kproba.data.real import load
@@ -124,8 +125,9 @@ def methods(width, options, n_centers="auto") -> dict:
     }
 
 
-def run_fold(X, y, train, test, options) -> dict:
+def run_fold(number: int, X, y, folds, options) -> dict:
     """Every method on one fold."""
+    train, test = folds[number]
     data, held_out = (X[train], y[train]), (X[test], y[test])
     default = SurfaceKernelClassifier(random_state=options.seed, n_jobs=1)
     chooser = recipes.skc_2013(solver="exact", random_state=options.seed, n_jobs=1).fit(*data)
@@ -147,14 +149,15 @@ def run_set(name: str, options, trials: Trials) -> dict:
     folds = list(StratifiedKFold(3 if options.quick else 10, shuffle=True, random_state=options.seed).split(X, y))
     todo = [number for number in range(len(folds)) if (name, number) not in trials.done]
     watch = results.Stopwatch(f"skc_2013, {name}", len(todo))
-    for number in todo:
-        trials.add({"set": name, "number": number, "methods": run_fold(X, y, *folds[number], options)})
+    run = partial(run_fold, X=X, y=y, folds=folds, options=options)
+    for number, found in completed(run, iter(todo), options.workers):
+        trials.add({"set": name, "number": number, "methods": found})
         watch.tick(1, f"fold {number + 1} of {len(folds)}")
-    found = [trial["methods"] for trial in trials.of(name)]
+    of_folds = [trial["methods"] for trial in trials.of(name)]
     cells: dict = {}
-    for method in found[0]:
-        for measure in found[0][method]:
-            values = [fold[method][measure] for fold in found]
+    for method in of_folds[0]:
+        for measure in of_folds[0][method]:
+            values = [fold[method][measure] for fold in of_folds]
             cells.setdefault(method, {})[measure] = results.mean_and_error(values)
     return {"rows": len(y), "classes": len(np.unique(y)), "methods": cells}
 
@@ -219,6 +222,7 @@ def judged_truth(truth, y) -> dict:
 def more_options(parser) -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--tables", nargs="+", type=int, default=(1, 3), choices=(1, 3), help="1 includes 2")
+    results.add_workers(parser)
 
 
 def main(argv=None) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 #: Means whose difference a two-sample t-test at this level does not tell from zero are comparable.
 LEVEL = 0.05
@@ -39,6 +43,24 @@ class Trials:
 
     def of(self, name: str) -> list[dict]:
         return [trial for (of, _), trial in sorted(self.done.items()) if of == name]
+
+
+def completed(run: Callable, tasks: Iterator, workers: int) -> Iterator[tuple]:
+    """Each task with the result of ``run(task)``, in up to ``workers`` processes of one thread each.
+
+    A task is taken from the iterator only when a process is free, so the iterator may end when the time is up.
+    """
+    if workers == 1:
+        with threadpool_limits(1):
+            yield from ((task, run(task)) for task in tasks)
+        return
+    with ProcessPoolExecutor(workers, initializer=threadpool_limits, initargs=(1,)) as pool:
+        running = {pool.submit(run, task): task for task in islice(tasks, workers)}
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                running |= {pool.submit(run, following): following for following in islice(tasks, 1)}
+                yield task, future.result()
 
 
 def comparable_to_best(values: dict[str, np.ndarray]) -> set[str]:

@@ -77,7 +77,9 @@ def letters(tmp_path):
 
 
 def test_size_2010(experiment, letters):
-    experiment("size_2010").main(["--quick", "--data-dir", str(letters), "--out", str(letters), "--datasets", "letter"])
+    experiment("size_2010").main(
+        ["--quick", "--data-dir", str(letters), "--out", str(letters), "--datasets", "letter", "--workers", "2"]
+    )
     content = json.loads((letters / "size_2010.json").read_text())
     check_stamp(content)
     found = content["datasets"]["letter"]
