@@ -41,9 +41,10 @@ from kproba import (
 )
 from kproba.decisions.risk_coverage import risk_coverage
 from kproba.metrics import brier_score, calibration_error, reliability_bins
-from kproba.report import figures, reasons
+from kproba.report import reasons
 from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
+from kproba.report.figures.confusion import shown_classes
 from kproba.report.measures import (
     intervals,
     reliability,
@@ -215,7 +216,8 @@ class TestFacts:
             j = np.abs(found.values[0, :, 0]).argmax()
             assert row.reasons.startswith(f"column {j} = {x[0, j]:.6g}: {found.values[0, j, 0]:+.2g}; ")
             assert row.reasons.count(";") == 2
-        assert f"<bdi>{facts.doubtful[0].reasons}</bdi>" in page(facts) and "<bdi>reasons</bdi>" in page(facts)
+        shown = "<br>".join(f"<bdi>{reason}</bdi>" for reason in facts.doubtful[0].reasons.split("; "))
+        assert shown in page(facts) and "<bdi>reasons</bdi>" in page(facts)
 
     def test_models_without_reasons(self, monkeypatch):
         X, y = load_iris(return_X_y=True)
@@ -503,9 +505,9 @@ class TestPage:
     def test_embedded_numbers(self, three):
         model, X, y = three
         text = page(collect(model, X, y))
-        data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])["reject"]
         assert sum(data["rows"]) == data["n"] == len(y)
-        assert sum(data["wrong"]) == (model.predict(X) != y).sum()
+        assert sum(data["marked"]) == (model.predict(X) != y).sum()
         levels = np.append(data["start"], data["start"] - np.cumsum(data["down"]))
         assert levels[-1] == np.floor(model.predict_proba(X).max(axis=1).min() * 1e6)
 
@@ -516,7 +518,7 @@ class TestPage:
         wrong = (model.predict(X) != y)[kept].sum()
         assert f'<dd id="coverage">{100 * kept.mean():.1f} %</dd>' in text
         assert f'<dd id="mistakes">{wrong}</dd>' in text
-        assert f'<dd id="cost">{(10 * wrong + (~kept).sum()) / len(y):.4f}</dd>' in text
+        assert f'<dd id="cost">{(10 * wrong + (~kept).sum()) / len(y):.3f}</dd>' in text
 
     @pytest.mark.parametrize(
         "classes, y, n",
@@ -543,7 +545,7 @@ class TestPage:
     def test_many_classes(self):
         model, X, y = made_up(2000, [f"class {k}" for k in range(60)], sharpness=3.0)
         facts = collect(model, X, y)
-        assert len(figures.shown_classes(facts.confusion)) == 40
+        assert len(shown_classes(facts.confusion)) == 40
         assert "40 of 60 classes" in page(facts)
 
     def test_size(self):
