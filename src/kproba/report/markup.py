@@ -234,7 +234,7 @@ class Frame:
         for value, text in self.x.ticks:
             x = float(self.px(value))
             parts.append(f'<path class="tick" d="M{x:.1f} {y0}v4"/>')
-            parts.append(f'<text x="{x:.1f}" y="{y0 + 15:.1f}" text-anchor="middle">{text}</text>')
+            parts.append(f'<text x="{x:.1f}" y="{y0 + 17:.1f}" text-anchor="middle">{text}</text>')
         for value, text in self.y.ticks:
             y = float(self.py(value))
             parts.append(f'<path class="grid" d="M{x0} {y:.1f}H{x1}"/>')

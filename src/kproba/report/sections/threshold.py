@@ -63,7 +63,8 @@ def _controls(found: PositiveFacts) -> str:
         f'<div class="together">{cost_inputs(costs)}</div>'
         '<button type="button" class="action" id="cut-cheapest">Go to the cheapest threshold</button></div>'
         f'<p class="small">If the probabilities are calibrated, the cheapest threshold is near cost of a false alarm '
-        f'/ (cost of a false alarm + cost of a miss) = <span id="cut-best">{number(alarm / (alarm + miss))}</span>.{note}</p>'
+        f'/ (cost of a false alarm + cost of a miss) = <span id="cut-best">{number(alarm / (alarm + miss))}</span>.'
+        f"{note}</p>"
     )
 
 
@@ -85,7 +86,8 @@ def _results(found: PositiveFacts) -> str:
     return (
         f"{_matrix(found, flagged, hits)}{numbers(entries)}"
         '<output id="cut-said" class="small" for="cut cut-exact cost-alarm cost-miss"></output><noscript>'
-        f'<p class="small">The slider needs JavaScript; the numbers above are for a threshold of {threshold:g}.</p></noscript>'
+        f'<p class="small">The slider needs JavaScript; the numbers above are for a threshold of {threshold:g}.</p>'
+        "</noscript>"
     )
 
 
