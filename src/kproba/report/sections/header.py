@@ -18,7 +18,7 @@ from ..markup import count, escaped, label, number, share, span
 from ..measures import MEASURES, Interval
 from ..two_classes import PositiveFacts, Ranking
 from ..verdict import verdict
-from .html import Section, small
+from .html import NO_BREAK, Section, small
 
 #: Description of the rows.
 _WHICH = {
@@ -56,7 +56,7 @@ def header(facts: Facts, sections: list[Section]) -> str:
 
 def _verdict(facts: Facts) -> str:
     found = verdict(facts)
-    parts = "".join(f"<p>{escaped(text)}</p>" for text in found if text)
+    parts = "".join(f"<p>{escaped(text).replace(' %', NO_BREAK + '%')}</p>" for text in found if text)
     return f'<div id="verdict" class="verdict"><h2 class="unseen">Verdict</h2>{parts}</div>'
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from ..markup import escaped, label
 
 NO_BREAK = "\u00a0"
+#: Number of rows of a table that the style prints.
+MOST_PRINTED = 20
 
 
 class Section(NamedTuple):
@@ -60,7 +62,8 @@ def sortable(identity: str, caption: str, head: Iterable[str], body: Sequence[st
         f'<table id="{identity}" class="sortable"><caption class="unseen">{escaped(caption)}; click a heading to sort'
         f"</caption><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )
-    return scrolled(table, caption, "scroll tall")
+    more = '<p class="small paper">Only the first 20 are printed.</p>' if len(body) > MOST_PRINTED else ""
+    return scrolled(table, caption, "scroll tall") + more
 
 
 def numbers(entries: Iterable[tuple[str, str, str]]) -> str:
