@@ -185,8 +185,8 @@ def binned(p: np.ndarray, hit: np.ndarray, edges: np.ndarray) -> Reliability:
 def off_by_chance(p: np.ndarray, hits: int) -> float:
     """Probability of a number of hits at least as far from the sum of calibrated probabilities, on either side.
 
-    The sum of independent hits is nearly normal; a correction for its skewness (Volkova 1996) makes this good enough
-    for the tails of few rows.
+    The sum of independent hits is nearly normal; with a correction for its skewness (Volkova 1996), tails are right to
+    a factor of about two even if few hits are expected.
     """
     mean, variance = p.sum(), (p * (1.0 - p)).sum()
     if variance < 1e-12:

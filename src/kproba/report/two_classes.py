@@ -9,7 +9,7 @@ import numpy as np
 from ..decisions.risk_coverage import errors_by_rank
 from ..messages import did_you_mean
 from .baselines import ModelProba
-from .measures import BLOCK, RESAMPLES, Histogram, Interval, Reliability, binned, intervals, share_of
+from .measures import RESAMPLES, Histogram, Interval, Reliability, binned, intervals, share_of
 
 #: A positive class with a smaller share is rare: the error says little about it, so other measures lead.
 RARE = 0.1
@@ -17,7 +17,7 @@ RARE = 0.1
 RARER = 0.2
 #: Number of thresholds that the page knows, and the resolution of probabilities.
 MOST_THRESHOLDS, UNIT = 10_000, 1e-6
-#: Number of resampled rows in all resamples of the areas under the curves.
+#: Number of cells in all resamples of the areas under the curves.
 MOST_RESAMPLED = 4_000_000
 BINS = 10
 
@@ -158,29 +158,42 @@ def _some(hits: np.ndarray, last: np.ndarray, most: int) -> np.ndarray:
 
 
 def ranking_intervals(p: np.ndarray, own: np.ndarray, seed: int) -> tuple[Interval, Interval]:
-    """Area under the ROC curve and average precision, with bootstrap intervals."""
+    """Area under the ROC curve and average precision, with bootstrap intervals.
+
+    Drawing rows one by one is the same as drawing how many come from each cell, so cells are drawn: the positive and
+    the other rows of each step of the ranking, which are few if the class is rare.
+    """
     if own.all() or not own.any():
         return (Interval(np.nan, np.nan, np.nan),) * 2
-    order = np.argsort(-p, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(p[order]) != 0, True))
-    rng, n, own = np.random.default_rng(seed), len(p), own[order]
-    n_resamples = int(np.clip(MOST_RESAMPLED // n, 50, RESAMPLES))
-    found: list[np.ndarray] = []
-    for left in range(n_resamples, 0, -max(1, BLOCK // n)):
-        weight = rng.multinomial(n, np.full(n, 1.0 / n), size=min(left, max(1, BLOCK // n)))
-        found.append(_areas(weight, own, last))
-    resampled = np.concatenate(found)
-    area, average = intervals(_areas(np.ones((1, n)), own, last)[0], resampled[np.isfinite(resampled).all(axis=1)])
+    cells, n = ranking_cells(p, own), len(p)
+    rng, chances = np.random.default_rng(seed), (cells / n).ravel()
+    draws = int(np.clip(MOST_RESAMPLED // chances.size, 50, RESAMPLES))
+    drawn = [_areas(rng.multinomial(n, chances).reshape(cells.shape)) for _ in range(draws)]
+    resampled = np.array([areas for areas in drawn if np.isfinite(areas).all()])
+    area, average = intervals(_areas(cells), resampled)
     return area, average
 
 
-def _areas(weight: np.ndarray, own: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """ROC area and average precision (n_resamples, 2) of rows in ranked order; ``last`` ends each group of ties."""
-    hits = np.cumsum(weight * own, axis=1)[:, last].astype(float)
-    flagged = np.cumsum(weight, axis=1)[:, last].astype(float)
-    false = flagged - hits
-    gained, risen = (np.diff(each, axis=1, prepend=0.0) for each in (hits, false))
+def ranking_cells(p: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Positive and other rows (2, n_steps) from the highest probability down.
+
+    A step is a group of ties; consecutive groups without positive rows are one step, as neither area depends on their
+    order.
+
+    >>> ranking_cells(np.array([0.9, 0.8, 0.7, 0.7, 0.1]), np.array([False, False, True, False, False]))
+    array([[0, 1, 0],
+           [2, 1, 1]])
+    """
+    _, tie = np.unique(-p, return_inverse=True)
+    hits, others = np.bincount(tie, own), np.bincount(tie, ~own)
+    step = np.cumsum(np.diff(hits > 0, prepend=False) | (hits > 0))
+    return np.array([np.bincount(step, each)[step[0] :] for each in (hits, others)]).astype(int)
+
+
+def _areas(cells: np.ndarray) -> np.ndarray:
+    """ROC area and average precision of the cells of a ranking; NaN if it lacks a class."""
+    hits, false = np.cumsum(cells, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        average = (gained * np.nan_to_num(hits / flagged)).sum(axis=1) / hits[:, -1]
-        area = (risen * (hits - gained / 2.0)).sum(axis=1) / (hits[:, -1] * false[:, -1])
-    return np.column_stack([area, average])
+        average = np.nansum(cells[0] * (hits / (hits + false))) / hits[-1]
+        area = (cells[1] * (hits - cells[0] / 2.0)).sum() / (hits[-1] * false[-1])
+    return np.array([area, average])

@@ -12,7 +12,7 @@ from .facts import Facts, Score
 from .groups import Group
 from .judged import TRAINING
 from .markup import count, number, share, shortened
-from .two_classes import RARE
+from .two_classes import RARE, PositiveFacts
 
 #: Deviations from face value that are less likely than this are no chance; smaller errors than CLOSE matter little.
 UNLIKELY, CLOSE = 0.05, 0.01
@@ -85,13 +85,19 @@ def _rare(facts: Facts) -> str:
         f"{count(own.hits) if own.hits else 'none'} if it answers with the more probable class{flagged}."
     )
     average = own.average_precision
-    if not own.auc.low > 0.5:
+    if not _ranks_better_than_chance(found):
         return f"{first} Its ranking of the rows is not clearly better than chance."
     return (
         f"{first} Its ranking of the rows is {_times(found.lift)} as good as chance: the average precision is "
         f"{number(average.value)}, and {number(base)} for guessing"
         + ("; choose a lower threshold to find them." if own.recall.value < POORLY_FOUND else ".")
     )
+
+
+def _ranks_better_than_chance(found: PositiveFacts) -> bool:
+    """Mann and Whitney's test of the ROC area, which is right for a handful of positive rows too."""
+    n, others = found.thresholds.n_rows, found.thresholds.n_rows - found.rows
+    return found.own.auc.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
 
 
 def _times(lift: float) -> str:
