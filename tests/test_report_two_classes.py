@@ -123,7 +123,7 @@ class TestCalibration:
             )
 
     def test_bins_of_a_rare_class_are_logarithmic(self, few):
-        p, own, facts = few
+        p, _own, facts = few
         edges, found = facts.positive.histogram.edges, facts.positive.reliability
         assert edges[0] < np.quantile(p, 0.01) and edges[-1] == 1.0
         assert np.diff(np.log10(edges)) == pytest.approx(0.5)
@@ -242,7 +242,7 @@ class TestPage:
         text = page(collect(*made_up(300, "abc"), y_train=list("abc")))
         places = [
             text.index(f'id="{name}"')
-            for name in "verdict beside calibration reject classes groups rows fitted".split()
+            for name in ["verdict", "beside", "calibration", "reject", "classes", "groups", "rows", "fitted"]
         ]
         assert places == sorted(places)
 
@@ -259,7 +259,7 @@ class TestPage:
         assert f"lift {number(few[2].positive.lift, 1)}" in text
 
     def test_embedded_counts(self, few):
-        p, own, facts = few
+        _, own, facts = few
         data = json.loads(re.search(r'id="data">(.*?)</script>', page(facts))[1])["cut"]
         assert (sum(data["rows"]), sum(data["marked"]), data["n"], data["positive"]) == (
             20_000,

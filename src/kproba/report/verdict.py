@@ -157,7 +157,7 @@ def _largest_gap(facts: Facts) -> str:
 
 
 def _caution(facts: Facts) -> str:
-    said = [_of_groups(facts), _of_classes(facts), _of_uncertain(facts), _of_drift(facts.drift)]
+    said = [_of_groups(facts), _of_classes(facts), _of_drift(facts.drift), _of_uncertain(facts)]
     return " ".join(list(filter(None, said))[:2])
 
 
