@@ -102,7 +102,7 @@ class TestPositive:
         assert collect(*made_up(300, "abc")).positive is None
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="positive must be 'no' or 'yes', got 'yess' .did you mean 'yes'"):
+        with pytest.raises(ValueError, match=r"positive must be 'no' or 'yes', got 'yess' .did you mean 'yes'"):
             collect(*made_up(30, ["no", "yes"]), positive="yess")
         with pytest.raises(ValueError, match="positive='a' needs two classes, but the model has 3"):
             collect(*made_up(30, "abc"), positive="a")
