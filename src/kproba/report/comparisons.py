@@ -10,7 +10,7 @@ from .columns import Column, column_of, values_of_column
 from .drift import Drift, drift_facts
 from .groups import Group, Outcomes, group_facts
 from .judged import Judged
-from .rows import some_rows
+from .tables import some_rows
 
 #: Number of rows and columns that are compared at most; more rows are sampled.
 MOST_ROWS, MOST_COLUMNS = 50_000, 50

@@ -33,6 +33,7 @@ from .measures import (
     top_class,
     unit_losses,
 )
+from .reasons import mean_contributions
 from .rows import MOST_COLUMNS, RowFacts, RowNames, Shown, checked_beside, named_columns, row_facts, row_names
 from .search_map import SearchPanel, search_panels
 from .two_classes import PositiveFacts, positive_facts
@@ -74,6 +75,7 @@ class Facts:
     ``on`` is "held-out", "out-of-fold", "leave-one-out", one of the last two with " and held-out", or "training".
     ``positive`` has the facts of two classes; ``majority`` is the class that the class shares predict. ``columns`` are
     those shown beside rows, the ones that the model does not use first.
+    ``importances`` are those of a learnt kernel; ``contributions`` are mean Shapley values of some rows.
     ``fitted`` has (name, value) pairs that describe the model, and ``notes`` are caveats about the rows and the
     baselines.
     """
@@ -89,6 +91,7 @@ class Facts:
     panels: tuple[SearchPanel, ...]
     path: PathFacts | None
     importances: Importances | None
+    contributions: Importances | None
     curve: LearningCurve | None
     scores: tuple[Score, ...]
     reliability: Reliability
@@ -167,6 +170,7 @@ def describe(
         panels=search_panels(final),
         path=path_of(final),
         importances=importances_of(model, names),
+        contributions=_contributions(model, rows, columns, names, random_state),
         curve=learning_curve_of(model),
         scores=scores_of(models, rows.codes, random_state),
         **_of_confidence(top, len(labels)),
@@ -181,6 +185,10 @@ def describe(
         **review,
         notes=(*notes_of(model, on, n_training, len(rows.codes)), *notes),
     )
+
+
+def _contributions(model, rows: Judged, columns, names, seed: int) -> Importances | None:
+    return mean_contributions(model, rows.X, names, seed) if columns else None
 
 
 def _called(rows: Judged, names, about: str | None) -> RowNames:

@@ -16,6 +16,7 @@ from .columns import MISSING, text_of
 from .judged import Judged
 from .learnt import final_step
 from .reasons import reasons_of
+from .tables import some_rows
 
 #: Number of rows in the tables, and of columns of X that they show.
 MOST_ROWS, MOST_COLUMNS = 50, 6
@@ -35,7 +36,7 @@ class RowFacts:
     probability: float
     second: str
     second_probability: float
-    reasons: str
+    reasons: tuple[str, ...]
     values: tuple[str | None, ...]
 
 
@@ -92,7 +93,7 @@ def row_facts(model, numbers, rows: Judged, labels, called: RowNames, show: Show
     own = _values(part, [column for _, column in show.columns], len(numbers))
     beside = [tuple(_value(values[number]) for values in show.beside.values()) for number in numbers.tolist()]
     classes = rows.proba[numbers].argmax(axis=1)
-    reasons = [""] * len(numbers) if part is None else reasons_of(model, part, classes, names)
+    reasons: list[tuple[str, ...]] = [()] * len(numbers) if part is None else reasons_of(model, part, classes, names)
     found = []
     for number, because, first_values, values in zip(numbers.tolist(), reasons, beside, own):
         p = rows.proba[number]
@@ -102,10 +103,6 @@ def row_facts(model, numbers, rows: Judged, labels, called: RowNames, show: Show
         name, true = str(called.names[number]), labels[rows.codes[number]]
         found.append(RowFacts(number, name, true, *top_two, because, (*first_values, *values)))
     return tuple(found)
-
-
-def some_rows(X, numbers):
-    return X.take(numbers) if isinstance(X, LabelledTable) else _safe_indexing(X, numbers)
 
 
 def _values(rows, columns, n_rows: int) -> list[tuple[str | None, ...]]:

@@ -12,8 +12,8 @@ from .scores import score_ticks
 BAR_HEIGHT = 18
 
 
-def importance_figure(found: Importances) -> str:
-    """The share of each column, with its range over the folds."""
+def importance_figure(found: Importances, identity: str) -> str:
+    """The share of each column, with its range."""
     height = 8 + BAR_HEIGHT * len(found.names) + 40
     end = float(found.high.max()) * 1.03 or 1.0
     axis = linear_axis(0.0, end, "share, %", percent=True, about=4)
@@ -22,14 +22,14 @@ def importance_figure(found: Importances) -> str:
     base, middle = height - frame.bottom, (frame.left + frame.width - frame.right) / 2
     below = f'<text class="name" x="{middle:.1f}" y="{base + 32}" text-anchor="middle">{axis.name}</text>'
     about = f"{found.names[0]} has the largest share, {share(float(found.share[0]))}."
-    return svg("importances", 360, height, "Importances of the columns", about, score_ticks(frame), *bars, below)
+    return svg(identity, 360, height, "Importances of the columns", about, score_ticks(frame), *bars, below)
 
 
 def _importance_bar(frame: Frame, place: int, found: Importances) -> str:
     name, y = found.names[place], frame.top + BAR_HEIGHT * (place + 0.5)
     start, low, middle, high = frame.px([0.0, found.low[place], found.share[place], found.high[place]])
     values = (share(float(part[place])) for part in (found.share, found.low, found.high))
-    title = "<title>{}: {} ({} to {} over the folds)</title>".format(escaped(shortened(name, 100)), *values)
+    title = "<title>{}: {} ({} to {})</title>".format(escaped(shortened(name, 100)), *values)
     return (
         f'<g><text x="{frame.left - 8}" y="{y + 4:.1f}" text-anchor="end">{escaped(shortened(name, 18))}</text>'
         f'<rect class="right" x="{start:.1f}" y="{y - 5:.1f}" width="{middle - start:.1f}" height="10">{title}</rect>'

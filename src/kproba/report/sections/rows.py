@@ -53,9 +53,9 @@ def _row(facts: Facts, row: RowFacts, has_reasons: bool) -> str:
     )
 
 
-def _reasons(text: str) -> str:
+def _reasons(found: tuple[str, ...]) -> str:
     """One reason per line."""
-    return "<br>".join(label(reason, 60) for reason in text.split("; "))
+    return "<br>".join(label(reason, 60) for reason in found)
 
 
 def _probabilities(facts: Facts, row: RowFacts) -> str:
