@@ -39,3 +39,11 @@ def made_up(n, classes, seed=0, sharpness=2.0):
     proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     codes = (proba.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     return Oracle(list(classes)).fit(), proba, np.array(list(classes))[codes]
+
+
+def rare(n, seed=0):
+    """Rows of which about one in a thousand is of the class "fraud", and probabilities that know this."""
+    rng = np.random.default_rng(seed)
+    p = 1.0 / (1.0 + np.exp(8.0 - 1.6 * rng.normal(size=n)))
+    y = np.where(rng.random(n) < p, "fraud", "ok")
+    return Oracle(["fraud", "ok"]).fit(), np.column_stack([p, 1.0 - p]), y

@@ -522,3 +522,17 @@ def shapley_by_subsets(f, x, background):
             share = factorial(sum(S)) * factorial(d - sum(S) - 1) / factorial(d)
             values[j] += share * (value[(*S[:j], True, *S[j + 1 :])] - value[S])
     return values, value[subsets[0]]
+
+
+def chance_of_hits(p, hits):
+    """Two-sided probability of a number of independent hits at least as far out, by convolution of all rows."""
+    mass = np.ones(1)
+    for each in p:
+        mass = np.convolve(mass, [1.0 - each, each])
+    return min(1.0, 2.0 * min(mass[: hits + 1].sum(), mass[hits:].sum()))
+
+
+def distance_of_numbers(a, b):
+    """Largest difference of the shares of values up to any value."""
+    a, b = np.asarray(a), np.asarray(b)
+    return max(abs((a <= cut).mean() - (b <= cut).mean()) for cut in [*a, *b])

@@ -171,13 +171,13 @@ class TestReport:
         assert facts.scores[2].name == "logistic regression" and "5-fold" in facts.notes[-1]
         text = page(facts)
         assert "110 training rows (out of fold)" in text
-        assert 'id="importances"' in text and 'id="learning"' in text and 'href="#learnt"' in text
+        assert 'id="importances"' in text and 'id="learning"' in text and 'href="#reasons"' in text
         assert "<b>" not in text.partition('id="importances"')[2].partition("</svg>")[0] and "&lt;b&gt;" in text
-        assert " nan" not in text.partition('id="learnt"')[2].partition("</section>")[0]
+        assert " nan" not in text.partition('id="fitted"')[2].partition("</section>")[0]
 
     def test_without_a_learnt_kernel(self, few):
         facts = collect(few, X[:40], Y[:40], on="leave-one-out")
-        assert facts.importances is None and facts.curve is None and 'href="#learnt"' not in page(facts)
+        assert facts.importances is None and facts.curve is None and 'id="importances"' not in page(facts)
         with pytest.raises(
             ValueError, match=r"on='out-of-fold' needs oof_proba_, which LSPC does not have; .* 100 dist"
         ):

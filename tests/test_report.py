@@ -41,9 +41,11 @@ from kproba import (
 )
 from kproba.decisions.risk_coverage import risk_coverage
 from kproba.metrics import brier_score, calibration_error, reliability_bins
-from kproba.report import figures, reasons
+from kproba.report import reasons
 from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
+from kproba.report.figures.confusion import shown_classes
+from kproba.report.learnt import learning_curve_of
 from kproba.report.measures import (
     intervals,
     reliability,
@@ -213,9 +215,26 @@ class TestFacts:
             x = X[1::2][[row.number]]
             found = explain(model, x).for_class(int(row.predicted))
             j = np.abs(found.values[0, :, 0]).argmax()
-            assert row.reasons.startswith(f"column {j} = {x[0, j]:.6g}: {found.values[0, j, 0]:+.2g}; ")
-            assert row.reasons.count(";") == 2
-        assert f"<bdi>{facts.doubtful[0].reasons}</bdi>" in page(facts) and "<bdi>reasons</bdi>" in page(facts)
+            assert row.reasons[0] == f"column {j} = {x[0, j]:.6g}: {found.values[0, j, 0]:+.2g}"
+            assert len(row.reasons) == 3
+        shown = "<br>".join(f"<bdi>{reason}</bdi>" for reason in facts.doubtful[0].reasons)
+        assert shown in page(facts) and "<bdi>reasons</bdi>" in page(facts)
+
+    def test_mean_contributions(self):
+        X, y = load_iris(return_X_y=True)
+        model = LSPC(kernel="gaussian", random_state=0).fit(X[::2], y[::2])
+        facts = collect(model, X[1::2], y[1::2], names=list("abcd"))
+        found, importances = facts.contributions, explain(model, X[1::2]).importances
+        order = np.argsort(-importances)
+        assert found.names == tuple("abcd"[j] for j in order)
+        assert found.share == pytest.approx(importances[order] / importances.sum())
+        assert (found.low <= found.share).all() and (found.share <= found.high).all() and (found.low < found.high).any()
+        assert facts.importances is None and 'id="contributions"' in page(facts)
+
+    def test_a_curve_needs_two_points(self):
+        curve = {"steps": [20, 30], "leave_one_out": [0.5, 0.4], "out_of_fold": [0.5, np.nan]}
+        assert learning_curve_of(SimpleNamespace(learning_curve_=curve)) is None
+        assert learning_curve_of(SimpleNamespace(learning_curve_=curve | {"out_of_fold": [0.5, 0.4]})).chosen == 30
 
     def test_models_without_reasons(self, monkeypatch):
         X, y = load_iris(return_X_y=True)
@@ -224,7 +243,7 @@ class TestFacts:
             assert not any(row.reasons for row in facts.doubtful) and "<bdi>reasons</bdi>" not in page(facts)
         monkeypatch.setattr(reasons, "MOST_PRODUCTS", 10)
         model = LSPC(kernel="gaussian", random_state=0).fit(X, y)
-        assert collect(model, X, y, on="training").doubtful[0].reasons == ""
+        assert collect(model, X, y, on="training").doubtful[0].reasons == ()
 
     def test_rows_to_look_at(self, three):
         model, X, y = three
@@ -461,6 +480,18 @@ class TestPage:
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
         assert len(data["classes"]) == len(HOSTILE)
 
+    def test_names_of_two_classes_rows_and_columns_stay_text(self):
+        for pair in (HOSTILE[:2], HOSTILE[2:4], HOSTILE[4:]):
+            model, X, y = made_up(300, pair)
+            names = [HOSTILE[i % 6] for i in range(300)]
+            facts = collect(model, X, y, names=HOSTILE[:2], row_names=names, beside={HOSTILE[0]: names}, y_train=y)
+            text = page(facts)
+            text.encode("utf-8")
+            read = Reader(text)
+            assert len(read.named("script")) == 2 and not read.named("img")
+            assert not any(name.startswith("on") for _, attrs in read.elements for name in attrs)
+            assert not any(ord(c) < 32 and c != "\n" for c in text) and "\u202e" not in text
+
     def test_json_cannot_end_its_script(self):
         from kproba.report.markup import as_json
 
@@ -503,9 +534,9 @@ class TestPage:
     def test_embedded_numbers(self, three):
         model, X, y = three
         text = page(collect(model, X, y))
-        data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])["reject"]
         assert sum(data["rows"]) == data["n"] == len(y)
-        assert sum(data["wrong"]) == (model.predict(X) != y).sum()
+        assert sum(data["marked"]) == (model.predict(X) != y).sum()
         levels = np.append(data["start"], data["start"] - np.cumsum(data["down"]))
         assert levels[-1] == np.floor(model.predict_proba(X).max(axis=1).min() * 1e6)
 
@@ -516,7 +547,7 @@ class TestPage:
         wrong = (model.predict(X) != y)[kept].sum()
         assert f'<dd id="coverage">{100 * kept.mean():.1f} %</dd>' in text
         assert f'<dd id="mistakes">{wrong}</dd>' in text
-        assert f'<dd id="cost">{(10 * wrong + (~kept).sum()) / len(y):.4f}</dd>' in text
+        assert f'<dd id="cost">{(10 * wrong + (~kept).sum()) / len(y):.3f}</dd>' in text
 
     @pytest.mark.parametrize(
         "classes, y, n",
@@ -543,7 +574,7 @@ class TestPage:
     def test_many_classes(self):
         model, X, y = made_up(2000, [f"class {k}" for k in range(60)], sharpness=3.0)
         facts = collect(model, X, y)
-        assert len(figures.shown_classes(facts.confusion)) == 40
+        assert len(shown_classes(facts.confusion)) == 40
         assert "40 of 60 classes" in page(facts)
 
     def test_size(self):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from kproba import LSPC, write_report
+from kproba.report.markup import amount, count, number, share
 from kproba.report.measures import top_class
-from made_up import HOSTILE, Oracle, made_up
+from made_up import HOSTILE, Oracle, made_up, rare
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -57,6 +59,8 @@ def reports(tmp_path_factory):
     )
     X = np.column_stack([X, (1.0 - X).round(2)])
     found["tied"] = (write_report(model, X, y, folder / "tied.html"), _top(model, X, y))
+    model, X, y = rare(20_000)
+    found["rare"] = (write_report(model, X, y, folder / "rare.html"), (X[:, 0] / X.sum(axis=1), y == "fraud"))
     return found
 
 
@@ -96,24 +100,30 @@ def _requests(browser) -> set:
     return {url.partition("#")[0] for url in asked if not url.startswith("data:")}
 
 
-def _numbers(browser) -> dict:
-    """The numbers beside the slider, as numbers."""
-    texts = {name: browser.find_element("id", name).text for name in NUMBERS}
-    return {k: np.nan if v == "–" else float(v.replace(",", "").replace(" %", "")) for k, v in texts.items()}
+def _texts(browser, names=NUMBERS) -> dict:
+    return {name: browser.find_element("id", name).text for name in names}
+
+
+def _value(text: str) -> float:
+    return np.nan if text == "–" else float(text.replace(",", "").replace(" %", ""))
 
 
 def _expected(top, threshold, of_error=10.0, of_rejection=1.0) -> dict:
     kept = top.confidence >= threshold
     wrong, rejected, n = (kept & ~top.correct).sum(), (~kept).sum(), len(kept)
     cost = of_error * wrong + of_rejection * rejected
-    risk = 100 * wrong / kept.sum() if kept.any() else np.nan
-    return dict(zip(NUMBERS, (100 * kept.mean(), risk, wrong, rejected, cost / n, cost)))
+    risk = share(wrong / kept.sum()) if kept.any() else "–"
+    return dict(zip(NUMBERS, (share(kept.mean()), risk, count(wrong), count(rejected), number(cost / n), amount(cost))))
 
 
 def _agree(browser, expected):
-    tolerance = dict(zip(NUMBERS, (0.0501, 0.00501, 0, 0, 0.0000501, 0.00501)))  # half of the last digit shown
-    for name, value in _numbers(browser).items():
-        assert value == pytest.approx(expected[name], abs=tolerance[name], nan_ok=True), name
+    """The texts are those of Python, but for the last digit of a value halfway between two."""
+    for name, text in _texts(browser, expected).items():
+        decimals = len(text.replace(" %", "").partition(".")[2])
+        assert len(text) == len(expected[name]), (name, text, expected[name])
+        assert _value(text) == pytest.approx(
+            _value(expected[name]), abs=1.01 * 10.0**-decimals * (decimals > 0), nan_ok=True
+        )
 
 
 def _type(element, text):
@@ -201,10 +211,131 @@ def test_cheapest_threshold(show, reports, costs):
         _type(browser.find_element("id", name), str(cost))
     browser.find_element("id", "cheapest").click()
     thresholds = np.append(0.0, np.unique(np.floor(top.confidence * 1e6) / 1e6))
-    least = min(_expected(top, t, *costs)["cost-all"] for t in np.append(thresholds, thresholds[-1] + 1e-6))
-    assert _numbers(browser)["cost-all"] == pytest.approx(least, abs=0.0051)
+    least = min(_value(_expected(top, t, *costs)["cost-all"]) for t in np.append(thresholds, thresholds[-1] + 1e-6))
+    assert _value(_texts(browser)["cost-all"]) == pytest.approx(least, abs=0.0051)
     threshold = float(browser.find_element("id", "exact").get_attribute("value"))
     _agree(browser, _expected(top, threshold, *costs))
+
+
+CUTS = ("cut-n-hits", "cut-n-missed", "cut-n-alarms", "cut-n-right")
+CUT_NUMBERS = ("cut-recall", "cut-precision", "cut-alarms", "cut-flagged", "cut-cost", "cut-cost-all")
+
+
+def _expected_cut(p, own, threshold, of_alarm, of_miss) -> dict:
+    flagged = p >= threshold - 1e-12
+    hits, missed = (own & flagged).sum(), (own & ~flagged).sum()
+    alarms, right = (~own & flagged).sum(), (~own & ~flagged).sum()
+    cost = of_alarm * alarms + of_miss * missed
+    precision = share(hits / flagged.sum()) if flagged.any() else "–"
+    texts = (share(hits / own.sum()), precision, share(alarms / (~own).sum()), count(flagged.sum()))
+    cells = dict(zip(CUTS, map(count, (hits, missed, alarms, right))))
+    return cells | dict(zip(CUT_NUMBERS, (*texts, number(cost / len(p)), amount(cost))))
+
+
+def _positive(reports, name):
+    """The probabilities of the positive class and whether rows are positive."""
+    if name == "rare":
+        return reports[name][1]
+    top = reports[name][1]
+    second = top.predicted == 1
+    return np.where(second, top.confidence, 1.0 - top.confidence), second == top.correct
+
+
+@pytest.mark.parametrize(
+    "name, costs, first", [("two", (1, 1), 0.5), ("tied", (1, 1), 0.5), ("rare", (1, 1000), 0.001)]
+)
+def test_threshold_of_two_classes(show, reports, name, costs, first):
+    browser, (p, own) = show(name), _positive(reports, name)
+    _agree(browser, _expected_cut(p, own, first, *costs))
+    for threshold in (0.0, 0.0005, 0.2, 0.55, 0.999999, 1.0):
+        _type(browser.find_element("id", "cut-exact"), str(threshold))
+        _agree(browser, _expected_cut(p, own, threshold, *costs))
+    _type(browser.find_element("id", "cost-alarm"), "3")
+    _type(browser.find_element("id", "cost-miss"), "0.5")
+    _agree(browser, _expected_cut(p, own, 1.0, 3, 0.5))
+    assert browser.find_element("id", "cut-best").text == "0.857"
+
+
+@pytest.mark.parametrize("name, costs", [("two", (1, 5)), ("tied", (2, 1)), ("rare", (1, 500)), ("rare", (1, 0))])
+def test_cheapest_threshold_of_two_classes(show, reports, name, costs):
+    browser, (p, own) = show(name), _positive(reports, name)
+    for cost, value in zip(("cost-alarm", "cost-miss"), costs):
+        _type(browser.find_element("id", cost), str(value))
+    browser.find_element("id", "cut-cheapest").click()
+    levels = np.append(np.unique(np.floor(p * 1e6 + 1e-6)) / 1e6, 1.1)
+    least = min(
+        _value(_expected_cut(p, own, level, *costs)["cut-cost-all"]) for level in levels[:: max(1, len(levels) // 400)]
+    )
+    assert _value(_texts(browser, CUT_NUMBERS)["cut-cost-all"]) <= least
+
+
+def test_markers_follow_the_threshold(show, reports):
+    browser, (p, own) = show("rare"), _positive(reports, "rare")
+    _type(browser.find_element("id", "cut-exact"), "0.01")
+    recall = (p[own] >= 0.01).mean()
+    left, right, *_ = map(float, browser.find_element("id", "precision-recall").get_attribute("data-ends").split())
+    at = float(browser.find_element("id", "recall-marker").get_attribute("cx"))
+    assert at == pytest.approx(left + recall * (right - left), abs=0.06)
+    slider = browser.find_element("id", "cut")
+    assert float(slider.get_attribute("value")) == pytest.approx(-2.0, abs=0.005)
+    assert "recall" in slider.get_attribute("aria-valuetext")
+
+
+@pytest.mark.parametrize("name", ["two", "tied", "rare", "letters"])
+def test_numbers_are_the_same_without_the_script(show, reports, name):
+    """What Python writes for the first threshold is what the script shows."""
+    browser, text = show(name), reports[name][0].read_text(encoding="utf-8")
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('dd[id], #confusion td[id], #cut-best')].map(e => [e.id, e.textContent])"
+    )
+    assert len(shown) >= 6
+    for identity, value in shown:
+        assert re.search(rf'id="{identity}">([^<]*)<', text)[1] == value
+
+
+@pytest.mark.parametrize("name", ["two", "hostile", "letters", "rare", "tied"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_labels_of_figures_do_not_overlap(show, name, width):
+    overlapping = show(name, width).execute_script(
+        "const found = [];"
+        "for (const drawing of document.querySelectorAll('svg.drawing')) {"
+        "  const boxes = [...drawing.querySelectorAll('text')].map(e => [e.textContent, e.getBoundingClientRect()]);"
+        "  boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {"
+        "    if (p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 2 && q.top < p.bottom - 2)"
+        "      found.push([drawing.id, a, b]);"
+        "  }));"
+        "}"
+        "return found"
+    )
+    assert overlapping == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_cue_where_a_table_is_too_wide(show, width):
+    browser = show("two", width)
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('.scroll')].map(e => [e.scrollWidth > e.clientWidth + 1,"
+        "getComputedStyle(e.nextElementSibling).display !== 'none'])"
+    )
+    assert [wide for wide, _ in found] == [cue for _, cue in found] and [True, True] in found
+
+
+@pytest.mark.parametrize("name", ["two", "letters", "rare"])
+def test_paper_has_nothing_to_click_or_scroll(show, browser, name):
+    show(name, width=703, scheme="dark")  # A4 without its margins
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+    hidden = browser.execute_script(
+        "return [...document.querySelectorAll('nav, .cue, .action, input[type=range]')]"
+        ".every(e => getComputedStyle(e).display === 'none')"
+    )
+    cut = browser.execute_script(
+        "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollHeight > e.clientHeight + 1).length"
+    )
+    colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    wide, room = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert (hidden, cut, colour) == (True, 0, "rgb(255, 255, 255)") and wide <= room
 
 
 def _column(browser, table, column):
@@ -234,11 +365,10 @@ def test_tables_are_sorted_by_mouse_and_keyboard(show):
     assert values == sorted(values)
 
 
-@pytest.mark.parametrize("name", ["two", "letters"])
-def test_class_is_chosen(show, name):
+def test_class_is_chosen(show):
     from selenium.webdriver.support.ui import Select
 
-    browser = show(name)
+    browser = show("letters")
     choice = Select(browser.find_element("id", "class"))
     for place in (0, len(choice.options) - 1):
         choice.select_by_index(place)
@@ -259,7 +389,7 @@ def test_dark_and_light_differ(show):
         colours[scheme] = browser.execute_script(
             "const of = (s, p) => getComputedStyle(document.querySelector(s))[p];"
             "return [of('body', 'backgroundColor'), of('body', 'color'), of('#risk .line', 'stroke'),"
-            "of('#reliability text', 'fill'), of('.confusion td', 'backgroundColor'), of('#learnt rect', 'fill')]"
+            "of('#reliability text', 'fill'), of('.confusion td', 'backgroundColor'), of('#reasons rect', 'fill')]"
         )
     assert all(a != b for a, b in zip(*colours.values())), colours
 
@@ -304,7 +434,7 @@ def test_tab_reaches_everything_in_order(show):
     from selenium.webdriver.common.keys import Keys
 
     browser, seen = show("two"), []
-    for _ in range(60):
+    for _ in range(75):
         ActionChains(browser).send_keys(Keys.TAB).perform()
         seen.append(
             browser.execute_script(
@@ -313,15 +443,9 @@ def test_tab_reaches_everything_in_order(show):
                 "return e.id || inTable || e.getAttribute('aria-label') || e.textContent"
             )
         )
-    wanted = ["Skip to the report", "threshold", "exact", "cost-error", "cost-rejection", "cheapest"]
-    wanted += [
-        "Confusion matrix",
-        "class",
-        "class-table:recall",
-        "doubtful:row",
-        "doubtful:probability",
-        "mistakes-table:true",
-    ]
+    wanted = ["Skip to the report", "Calibration", "cut", "cut-exact", "cost-alarm", "cost-miss", "cut-cheapest"]
+    wanted += ["threshold", "exact", "cost-error", "cost-rejection", "cheapest", "group-table:rows"]
+    wanted += ["drift-table:distance", "doubtful:row", "doubtful:P(malignant)", "mistakes-table:true"]
     assert set(wanted) <= set(seen)
     assert sorted(wanted, key=seen.index) == wanted
     outlined = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
@@ -348,13 +472,14 @@ def test_text_of_figures_can_be_selected(show):
     selected = browser.execute_script(
         "getSelection().selectAllChildren(document.querySelector('#reliability text.name')); return getSelection() + ''"
     )
-    assert selected == "probability of the predicted class"
+    assert selected == "predicted probability"
 
 
 def test_links_lead_to_sections(show):
     browser = show("two")
     targets = [link.get_attribute("href").partition("#")[2] for link in browser.find_elements("css selector", "nav a")]
-    assert len(targets) == 7 and all(browser.find_elements("id", target) for target in targets)
+    assert targets == ["beside", "calibration", "decide", "reject", "reasons", "groups", "drift", "rows", "fitted"]
+    assert all(browser.find_elements("id", target) for target in targets)
 
 
 def test_the_page_may_not_ask_any_network(browser, reports):

@@ -13,6 +13,8 @@ from ..report.facts import BY_NAME, HELD_OUT, TRAINING, Facts, about_rows, descr
 from . import _frames, _models, _text
 from ._training import Recognition, row_digests
 
+#: Number of columns that the model does not use, such as identifiers, to show beside the rows of a report.
+MOST_BESIDE = 4
 #: The warning for a model saved from Python or by an earlier version.
 UNKNOWN = (
     "This model does not record which rows it was fitted on. If some of these rows are among them, the results above "
@@ -32,7 +34,8 @@ def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
     elif rows.on != HELD_OUT:
         _text.remark(args, f"{args.data}: {said}")
     found = judged(model.pipeline, rows.X, rows.y, rows.proba)
-    options |= {"names": model.columns, "n_training": rows.n_training}
+    options |= {"names": model.columns, "n_training": rows.n_training, "beside": rows.beside}
+    options |= {"row_names": rows.numbers, "about_names": rows.about_numbers}
     return describe(model.pipeline, found, rows.on, **options), about
 
 
@@ -42,41 +45,65 @@ def with_warning(text: str, about: dict) -> str:
 
 
 class Rows(NamedTuple):
-    """Input columns, classes, probabilities to evaluate, and the kind of these probabilities; see :data:`TRAINING`."""
+    """Input columns, classes, probabilities to evaluate, and the kind of these probabilities; see :data:`TRAINING`.
+
+    ``numbers`` are those of the rows in the file, as ``about_numbers`` says; ``beside`` are columns that the model does
+    not use.
+    """
 
     X: Any
     y: np.ndarray
     proba: np.ndarray
-    on: str
-    n_training: int
+    numbers: np.ndarray
+    about_numbers: str
+    beside: dict[str, Any]
+    on: str = HELD_OUT
+    n_training: int = 0
 
 
 def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
     """One pass over a table. Training rows are evaluated out of fold or by leave-one-out if the model has either."""
     recognition = None if model.seen is None else Recognition(model.seen)
-    frames, labels, predicted, numbers = [], [], [], []
-    for frame, y in table.frames(title="probabilities"):
+    frames, labels, predicted, numbers, places, others = [], [], [], [], [], []
+    is_large = _frames.is_large(table.table)
+    unused = [] if is_large else [name for name in table.table.columns if name not in (*table.columns, table.target)]
+    for frame, y in table.frames(*unused[:MOST_BESIDE], title="probabilities"):
+        places.append(frame.index.to_numpy())
+        others.append(frame[unused[:MOST_BESIDE]])
         frame = frame[table.columns]
-        frames += [] if _frames.is_large(table.table) else [frame]
+        frames += [] if is_large else [frame]
         labels.append(y)
         predicted.append(model.predict_proba(frame))
         if recognition is not None:
             numbers.append(recognition.numbers(row_digests(model.pipeline, frame, y)))
-    X, y, proba = (
+    first, about = _numbering(table)
+    rows = Rows(
         pandas().concat(frames, ignore_index=True) if frames else table,
         np.concatenate(labels),
         np.concatenate(predicted),
+        np.concatenate(places) + first,
+        about,
+        dict(pandas().concat(others, ignore_index=True)),
     )
     if recognition is None or not recognition.n_training:
-        return Rows(X, y, proba, HELD_OUT, 0)
+        return rows
     left_out = model.left_out
     if left_out is None:
-        return Rows(X, y, proba, TRAINING, recognition.n_training)
+        return rows._replace(on=TRAINING, n_training=recognition.n_training)
     known = np.concatenate(numbers)
     in_training = known >= 0
-    proba[in_training] = left_out.proba[known[in_training]]
+    rows.proba[in_training] = left_out.proba[known[in_training]]
     alone, among_others = BY_NAME[left_out.name]
-    return Rows(X, y, proba, alone if in_training.all() else among_others, recognition.n_training)
+    return rows._replace(on=alone if in_training.all() else among_others, n_training=recognition.n_training)
+
+
+def _numbering(table: LabelledTable) -> tuple[int, str]:
+    """The number of the first row of a table, and a sentence that says how rows are counted."""
+    if len(table.table.files) > 1:
+        return 0, "Row numbers start at 0 and go on through all files."
+    if table.table.format in (*SEPARATORS, "excel"):
+        return 2, "Rows are numbered as in a spreadsheet: the header is row 1."
+    return 0, "Row numbers start at 0."
 
 
 def in_memory(table: LabelledTable):

@@ -65,13 +65,17 @@ class Table:
         return self.files[0] if len(self.files) == 1 else f"{len(self.files)} files from {self.files[0]}"
 
     def frames(self, columns: Sequence[str] | None = None, verbose: int = 0, title: str = "reading") -> Iterator:
-        """All rows, some at a time, with all or the given columns; can be called repeatedly."""
-        wanted = self.columns if columns is None else list(columns)
+        """All rows, some at a time, with all or the given columns; can be called repeatedly.
+
+        The index of a frame counts the rows of all files from 0.
+        """
+        wanted, start = self.columns if columns is None else list(columns), 0
         with RowProgress(verbose, None, title) as progress:
             for file in self.files:
                 for frame in self._frames_of(file, wanted, self.frame_rows):
                     progress.rows(len(frame))
-                    yield frame
+                    yield frame.set_axis(pandas().RangeIndex(start, start + len(frame)), axis=0)
+                    start += len(frame)
 
     def whole(self):
         """All rows as one frame, with the types that :meth:`settled` finds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,9 @@ def write_report(
     y_train: Targets = None,
     names: Sequence[str] | None = None,
     title: str | None = None,
+    positive: Any = None,
+    row_names: Sequence[Any] | None = None,
+    beside: Mapping[str, Any] | None = None,
     random_state: int = 0,
 ) -> Path:
     """Write an evaluation report of a fitted classifier to one HTML file that works offline.
@@ -45,6 +48,14 @@ def write_report(
         Names of the columns; by default those of the model or of the data frame.
     title : str, optional
         Title of the page.
+    positive : label, optional
+        With two classes, the one to find, which the threshold, the curves and the calibration are about. By default the
+        second of ``classes_``, or the first if it has less than a fifth of the rows.
+    row_names : sequence, optional
+        What to call the rows; by default the index of a data frame, or numbers from 0.
+    beside : data frame or dict of columns, optional
+        Columns that the model does not use, such as identifiers: they are shown beside the rows to review, and errors
+        are compared by their values.
     random_state : int, default=0
         Seed for the bootstrap and for the folds of the logistic regression.
 
@@ -68,6 +79,7 @@ def write_report(
 
     check_output(path)  # fail before the work, not after it
     options = {"X_train": X_train, "y_train": y_train, "names": names, "random_state": random_state}
+    options |= {"positive": positive, "row_names": row_names, "beside": beside}
     return write_facts(collect(model, X, y, on=on, title=title, **options), path)
 
 

@@ -46,9 +46,9 @@ def importances_of(model, names: Sequence[str] | None = None, most: int = MOST_C
 
 
 def learning_curve_of(model) -> LearningCurve | None:
-    """``learning_curve_`` of a fitted model; None if its kernel was not learnt or no loss is finite."""
+    """``learning_curve_`` of a fitted model; None if its kernel was not learnt or has fewer than two finite losses."""
     found = getattr(final_step(model), "learning_curve_", None)
-    if found is None or not np.isfinite(found["out_of_fold"]).any():
+    if found is None or np.isfinite(found["out_of_fold"]).sum() < 2:
         return None
     steps, loo, oof = (np.asarray(found[name], dtype=float) for name in ("steps", "leave_one_out", "out_of_fold"))
     return LearningCurve(steps.astype(int), loo, oof, int(steps[np.nanargmin(oof)]))

@@ -71,16 +71,66 @@ def count(value: int) -> str:
 
 
 def share(value: float) -> str:
-    """A percentage.
+    """A percentage that keeps two digits of small values, and is 0 or 100 only if the value is.
 
-    >>> share(0.0384), share(float("nan"))
-    ('3.8 %', '–')
+    >>> share(0.0384), share(0.00115), share(0.9997), share(0.0), share(float("nan"))
+    ('3.8 %', '0.11 %', '99.97 %', '0 %', '–')
     """
-    return "–" if np.isnan(value) else f"{100.0 * value:.1f} %"
+    if np.isnan(value):
+        return "–"
+    percent = 100.0 * value
+    near = min(percent, 100.0 - percent)  # the distance from the nearer end
+    if near <= 0.0:
+        return f"{percent:.0f} %"
+    digits = 1 if near >= 1.0 else (percent < 50.0) - int(np.floor(np.log10(near)))
+    return f"{percent:.{min(digits, 5)}f} %"
 
 
 def number(value: float, digits: int = 3) -> str:
-    return "–" if np.isnan(value) else f"{value:.{digits}f}"
+    """A number with so many decimals, or more to keep two significant digits.
+
+    >>> number(0.1134), number(0.00789), number(-1e-9), number(0.0), number(float("nan"))
+    ('0.113', '0.0079', '−1·10⁻⁹', '0', '–')
+    """
+    if np.isnan(value):
+        return "–"
+    if value == 0.0:
+        return "0"
+    exponent = int(np.floor(np.log10(abs(value))))
+    if exponent < -5:
+        text = f"{value / 10.0**exponent:.2g}·{power(exponent)}"
+    else:
+        text = f"{value:.{max(digits, 1 - exponent)}f}"
+    return text.replace("-", "−")
+
+
+def amount(value: float) -> str:
+    """A cost, with cents if it has some.
+
+    >>> amount(20750.0), amount(12.5)
+    ('20,750', '12.50')
+    """
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign; zero has none.
+
+    >>> signed(0.0079), signed(-0.25), signed(-0.0)
+    ('+0.0079', '−0.250', '0')
+    """
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def span(low: float, high: float, text=number) -> str:
+    """The ends of an interval.
+
+    >>> span(0.0079, 0.02), span(0.01, 0.025, share), span(float("nan"), 1.0)
+    ('0.0079 to 0.020', '1.0 to 2.5 %', '–')
+    """
+    if np.isnan(low) or np.isnan(high):
+        return "–"
+    return f"{text(low).removesuffix(' %')} to {text(high)}"
 
 
 def power(exponent: int) -> str:
@@ -140,21 +190,30 @@ def log_axis(low: float, high: float, name: str, about: int = 6) -> Axis:
         for m in ((1, 2, 5) if high / low > 6 else MANY)
     ]
     ticks = [tick for tick in (ten if high / low > 3e3 else some) if low * 0.999 <= tick[0] <= high * 1.001]
-    return Axis(low, high, name, tuple(ticks[:: max(1, -(-len(ticks) // about))]), is_log=True)
+    kept: list[tuple[float, str]] = []
+    for tick in ticks:  # labels need room
+        if not kept or np.log(tick[0] / kept[-1][0]) >= np.log(high / low) / about:
+            kept.append(tick)
+    return Axis(low, high, name, tuple(kept), is_log=True)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A plot with two axes, in SVG units."""
+    """A plot with two axes, in SVG units; by default, ``left`` leaves room for the labels of the y axis."""
 
     x: Axis
     y: Axis
     width: float = 360
     height: float = 270
-    left: float = 46
+    left: float = 0
     right: float = 14
     top: float = 12
     bottom: float = 42
+
+    def __post_init__(self):
+        if not self.left:
+            longest = max((len(text) for _, text in self.y.ticks), default=1)
+            object.__setattr__(self, "left", max(46.0, 24.0 + 6.5 * longest))
 
     def px(self, values):
         return self.left + self.x.share(values) * (self.width - self.left - self.right)
@@ -175,7 +234,7 @@ class Frame:
         for value, text in self.x.ticks:
             x = float(self.px(value))
             parts.append(f'<path class="tick" d="M{x:.1f} {y0}v4"/>')
-            parts.append(f'<text x="{x:.1f}" y="{y0 + 15:.1f}" text-anchor="middle">{text}</text>')
+            parts.append(f'<text x="{x:.1f}" y="{y0 + 17:.1f}" text-anchor="middle">{text}</text>')
         for value, text in self.y.ticks:
             y = float(self.py(value))
             parts.append(f'<path class="grid" d="M{x0} {y:.1f}H{x1}"/>')

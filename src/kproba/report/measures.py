@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtr
 
 from ..metrics import _bin_numbers, _binned, _row_brier
 
@@ -18,6 +18,8 @@ RESAMPLES, MOST_UNITS = 1000, 10_000
 ERROR_BINS, FIGURE_BINS, HISTOGRAM_BINS = 15, 10, 20
 #: Number of resampling counts in memory at once.
 BLOCK = 4_000_000
+#: Number of outcomes to draw, over all rows, to see what calibrated probabilities would do.
+MOST_DRAWN = 20_000_000
 #: The measures of probabilities and their names, in the order of :func:`summarize`.
 MEASURES = {"error": "error", "log_loss": "log-loss", "brier": "Brier score", "calibration": "calibration error"}
 _EPS = np.finfo(np.float64).eps
@@ -132,6 +134,19 @@ def jeffreys(hits: np.ndarray, n: np.ndarray, level: float = LEVEL) -> tuple[np.
     return low, high
 
 
+def share_of(hits: int, n: int) -> Interval:
+    """A share with its interval; NaN if there is nothing.
+
+    >>> found = share_of(5, 10)
+    >>> round(found.low, 3), found.value, round(found.high, 3)
+    (0.262, 0.5, 0.738)
+    """
+    if not n:
+        return Interval(np.nan, np.nan, np.nan)
+    low, high = jeffreys(np.array(hits), np.array(n))
+    return Interval(hits / n, float(low), float(high))
+
+
 @dataclass(frozen=True)
 class Reliability:
     """Mean confidence, share of correct predictions with its band, and number of rows of each non-empty bin."""
@@ -154,9 +169,78 @@ def reliability(confidence, correct, n_bins: int = FIGURE_BINS, strategy: str = 
     return Reliability(bins.confidence, bins.frequency, *jeffreys(bins.frequency * rows, rows), rows)
 
 
+def binned(p: np.ndarray, hit: np.ndarray, edges: np.ndarray) -> Reliability:
+    """How often what has a given probability happens, in bins between ``edges``; those below the first are in its bin.
+
+    >>> binned(np.array([0.1, 0.3, 0.9]), np.array([False, True, True]), np.array([0.0, 0.5, 1.0])).frequency
+    array([0.5, 1. ])
+    """
+    number = np.searchsorted(edges[1:-1], p, side="right")
+    rows = np.bincount(number, minlength=len(edges) - 1)
+    sums = [np.bincount(number, values, len(edges) - 1)[rows > 0] for values in (p, hit)]
+    rows = rows[rows > 0]
+    return Reliability(sums[0] / rows, sums[1] / rows, *jeffreys(sums[1], rows), rows)
+
+
+def off_by_chance(p: np.ndarray, hits: int) -> float:
+    """Probability of a number of hits at least as far from the sum of calibrated probabilities, on either side.
+
+    The sum of independent hits is nearly normal; with a correction for its skewness (Volkova 1996), tails are right to
+    a factor of about two even if few hits are expected.
+    """
+    mean, variance = p.sum(), (p * (1.0 - p)).sum()
+    if variance < 1e-12:
+        return 1.0 if abs(hits - mean) < 0.5 else 0.0
+    skewness = (p * (1.0 - p) * (1.0 - 2.0 * p)).sum() / variance**1.5
+
+    def below(count: float) -> float:
+        z = (count + 0.5 - mean) / np.sqrt(variance)
+        return float(
+            np.clip(ndtr(z) + skewness * (1.0 - z * z) * np.exp(-z * z / 2.0) / np.sqrt(72.0 * np.pi), 0.0, 1.0)
+        )
+
+    return min(1.0, 2.0 * min(below(hits), 1.0 - below(hits - 1)))
+
+
+@dataclass(frozen=True)
+class FaceValue:
+    """Whether probabilities match what happens.
+
+    ``p_value`` is small if calibrated probabilities would hardly have a calibration error as large as this one, or a
+    number of hits as far from their sum; ``by_chance`` is the error to expect of calibrated probabilities.
+    """
+
+    error: float
+    by_chance: float
+    p_value: float
+
+
+def face_value(p: np.ndarray, hit: np.ndarray, seed: int) -> FaceValue:
+    """Compare the calibration error with those of outcomes drawn from the probabilities.
+
+    Drawing them is right for few and for rare hits too, where a normal approximation is not.
+
+    >>> p = np.full(200, 0.5)
+    >>> face_value(p, np.arange(200) % 2 == 0, 0).p_value, face_value(p, np.ones(200), 0).p_value < 0.01
+    (1.0, True)
+    """
+    rng, bins = np.random.default_rng(seed), _error_bins(p)
+    draws = int(np.clip(MOST_DRAWN // len(p), 100, 500))
+
+    def error(hits: np.ndarray) -> float:
+        return float(np.abs(np.bincount(bins, p - hits)).sum() / len(p))
+
+    drawn = np.array([error(rng.random(len(p)) < p) for _ in range(draws)])
+    found = error(np.asarray(hit, dtype=float))
+    by_bins = (1 + (drawn >= found - 1e-12).sum()) / (1 + draws)
+    by_sum = off_by_chance(p, int(np.sum(hit)))  # finds a small shift of all probabilities, which bins do not
+    return FaceValue(found, float(drawn.mean()), float(min(1.0, 2.0 * min(by_bins, by_sum))))
+
+
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of right and wrong predictions by the probability of the predicted class."""
+    """Counts of right and wrong predictions by the probability of the predicted class, or of positive and negative
+    rows by the probability of the positive one."""
 
     edges: np.ndarray
     right: np.ndarray

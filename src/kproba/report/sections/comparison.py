@@ -1,0 +1,92 @@
+"""Measures of the model beside those of the class shares and of a logistic regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..facts import Facts
+from ..figures.scores import score_figure
+from ..markup import escaped, number, share, signed, span
+from ..measures import MEASURES, Interval
+from .html import Section, figure, scrolled
+
+EXCESS = "excess log-loss"
+
+
+class Measure(NamedTuple):
+    """A measure of all models: name, how to write it, whether higher is better, and the values."""
+
+    title: str
+    text: Callable[[float], str]
+    is_gain: bool
+    values: list[Interval]
+
+
+def comparison(facts: Facts) -> Section:
+    shown = measures_shown(facts)
+    names = ("model", *(measure.title for measure in shown), EXCESS)
+    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
+    rows = "".join(_row(facts, place, shown) for place in range(len(facts.scores)))
+    # explicit roles survive the stacked layout on phones
+    table = f'<table class="scores" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
+    drawings = "".join(f"<div><h4>{_heading(each)}</h4>{_drawing(facts, each)}</div>" for each in shown)
+    caption = (
+        "Bars are 90 % intervals from resampled rows. These are the same for all models, so differences are more "
+        "precise than the bars suggest: excess log-loss is the difference from the evaluated model. “By chance” is the "
+        "calibration error of a perfectly calibrated model on this many rows. Arrows mark values beyond the axis."
+    )
+    body = scrolled(table, "Scores of all models") + figure(f'<div class="panels two">{drawings}</div>', caption)
+    return Section("beside", "Comparison with baselines", body)
+
+
+def measures_shown(facts: Facts) -> list[Measure]:
+    """What finds a rare class and ranks rows first, if there are two classes; the error only if it says something."""
+    found = [
+        Measure(title, share if name == "error" else number, False, [getattr(score, name) for score in facts.scores])
+        for name, title in MEASURES.items()
+    ]
+    if facts.positive is None:
+        return found
+    ranks = facts.positive.rankings
+    areas = Measure("AUC", number, True, [rank.auc for rank in ranks])
+    if not facts.positive.is_rare:
+        return [*found, areas]
+    return [
+        Measure("recall", share, True, [rank.recall for rank in ranks]),
+        Measure("precision", share, True, [rank.precision for rank in ranks]),
+        Measure("average precision", number, True, [rank.average_precision for rank in ranks]),
+        areas,
+        found[1],
+        found[3],
+    ]
+
+
+def _heading(measure: Measure) -> str:
+    better = "higher" if measure.is_gain else "lower"
+    return f"{measure.title} <small>({better} is better)</small>"
+
+
+def _drawing(facts: Facts, measure: Measure) -> str:
+    names = [score.name for score in facts.scores]
+    return score_figure(names, measure.values, measure.title, measure.text)
+
+
+def _row(facts: Facts, place: int, shown: list[Measure]) -> str:
+    score, cells = facts.scores[place], [_cell(measure, measure.values[place]) for measure in shown]
+    titles = [measure.title for measure in shown]
+    cells[titles.index(MEASURES["calibration"])] += f"<small>by chance {number(score.calibration_by_chance)}</small>"
+    cells.append(_excess(score.excess))
+    body = "".join(f'<td role="cell" data-name="{title}">{cell}</td>' for title, cell in zip([*titles, EXCESS], cells))
+    name = f'<span class="key m{place}"></span>{escaped(score.name)}'
+    return f'<tr role="row"><th scope="row" role="rowheader">{name}</th>{body}</tr>'
+
+
+def _cell(measure: Measure, value: Interval) -> str:
+    return f"<b>{measure.text(value.value)}</b> <small>{span(value.low, value.high, measure.text)}</small>"
+
+
+def _excess(value: Interval | None) -> str:
+    if value is None:
+        return "–"
+    return f"<b>{signed(value.value)}</b> <small>{span(value.low, value.high, signed)}</small>"
