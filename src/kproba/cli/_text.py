@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
-
-import numpy as np
 
 #: Characters that control a terminal or change how text is displayed: control characters (including ESC),
 #: bidirectional marks, line separators, surrogates and invisible tags.
@@ -87,13 +86,10 @@ def percent(value: float) -> str:
 
 
 def _plain(value):
-    """Convert to JSON types; NaN and infinity become null."""
+    """Convert to JSON types, also NumPy's scalars and arrays; NaN and infinity become null."""
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -27,8 +27,6 @@ from ..data.labels import label_codes
 from ..report.measures import MEASURES, measured
 from . import _frames, _models, _text
 
-NAME = "compare"
-
 
 def add_options(command) -> None:
     _frames.add_data(command, "table")

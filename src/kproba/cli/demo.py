@@ -26,8 +26,6 @@ from .. import LSPC
 from . import _frames, _text
 from .compare import measures
 
-NAME = "demo"
-
 
 def add_options(command) -> None:
     command.add_argument("--out", default="kproba-demo.html", help="HTML report to write (default: %(default)s)")

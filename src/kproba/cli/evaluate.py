@@ -15,8 +15,6 @@ from ..report.measures import MEASURES
 from . import _frames, _models, _text
 from ._judging import facts_of, with_warning
 
-NAME = "evaluate"
-
 
 def add_options(command) -> None:
     _frames.add_data(command, "labelled table")

@@ -28,7 +28,6 @@ from ..io import check_folder
 from . import _frames, _models, _text
 from ._training import RowSketch
 
-NAME = "fit"
 #: Results of the training rows, the most honest first: the key in --json, and the attribute and the words for it.
 LEFT_OUT = {"out_of_fold": (ATTRIBUTES["oof"], "out of fold"), "leave_one_out": (ATTRIBUTES["loo"], "leave-one-out")}
 

@@ -19,10 +19,7 @@ import numpy as np
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
 from ..data.tables import Table
-from ..explanations import explain
 from . import _frames, _models, _text
-
-NAME = "predict"
 
 
 def add_options(command) -> None:
@@ -50,7 +47,7 @@ def run(args) -> None:
     _frames.refuse_overwriting("--out", args.out, (*table.files, args.model))
     n_rows, columns = 0, list(dict.fromkeys([*model.columns, *args.keep]))
     with _frames.writing(args.out) as write:
-        for frame in table.frames(columns, _text.wants_progress(args), NAME):
+        for frame in table.frames(columns, _text.wants_progress(args), "predict"):
             write(_answers(args, model, frame))
             n_rows += len(frame)
         if not n_rows:
@@ -84,6 +81,8 @@ def _answers(args, model: _models.TableModel, frame):
     for label, column in zip(model.classes, proba.T):
         answers[f"proba_{label}"] = column
     if args.reasons:
+        from ..explanations import explain
+
         found = explain(model.pipeline, frame[model.columns]).reasons(args.reasons)
         for k, name in enumerate(_reason_names(args)):
             answers[name] = [str(reasons[k]) if k < len(reasons) else "" for reasons in found]
