@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ConditionWarning,
         ConvergenceWarning,
         DegenerateModelWarning,
+        EncodingGuessWarning,
         FewRowsWarning,
         IndefiniteKernelWarning,
         KprobaWarning,
@@ -60,6 +61,7 @@ __all__ = [
     "ConditionWarning",
     "ConvergenceWarning",
     "DegenerateModelWarning",
+    "EncodingGuessWarning",
     "Explanation",
     "FewRowsWarning",
     "Gaussian",
@@ -113,9 +115,9 @@ _NAMES = {
     "decisions.reject": "RejectOption",
     "estimators": "LSPC ImportVectorMachine KernelLogisticRegression SurfaceKernelClassifier",
     "exceptions": """
-        CheckpointError ConditionWarning ConvergenceWarning DegenerateModelWarning FewRowsWarning
-        IndefiniteKernelWarning KprobaWarning ModelFileError ModelFileWarning NothingKeptWarning TargetWarning
-        UnitsWarning UnreadableWarning
+        CheckpointError ConditionWarning ConvergenceWarning DegenerateModelWarning EncodingGuessWarning
+        FewRowsWarning IndefiniteKernelWarning KprobaWarning ModelFileError ModelFileWarning NothingKeptWarning
+        TargetWarning UnitsWarning UnreadableWarning
     """,
     "explanations": "Explanation explain partial_dependence",
     "features.bags": "BagOfFeatures",

@@ -43,6 +43,12 @@ def remark(args, text: str) -> None:
         to_stderr(text)
 
 
+def show(args, text: str) -> None:
+    """Print part of the result before the rest is known, unless --json or --quiet is set."""
+    if not args.quiet and not args.json:
+        say(text)
+
+
 def answer(args, facts: dict, text: str) -> None:
     """Print the result of a command, as JSON or as text."""
     if not args.json:
@@ -73,16 +79,44 @@ def wants_progress(args) -> int:
     return 1
 
 
-def columns(header: list[str], rows: list[list[str]]) -> str:
-    """Text in columns, the first left-aligned and the others right-aligned."""
+def columns(header: list[str], rows: list[list[str]], left: tuple[int, ...] = (0,)) -> str:
+    """Text in columns, the first or the given ones left-aligned and the others right-aligned."""
     widths = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
-    lines = ["  ".join([str(row[0]).ljust(widths[0]), *(str(c).rjust(w) for c, w in zip(row[1:], widths[1:]))]).rstrip()
+    cells = [[str(cell).ljust(w) if i in left else str(cell).rjust(w) for i, (cell, w) in enumerate(zip(row, widths))]
              for row in [header, *rows]]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
-def percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+def percent(value: float, digits: int = 1) -> str:
+    return f"{100 * value:.{digits}f} %"
+
+
+def percents(*values: float) -> list[str]:
+    """Shares with the same decimals, at least one and two significant digits of the smallest.
+
+    >>> percents(0.37, 0.368), percents(0.0012, 0.0004)
+    (['37.0 %', '36.8 %'], ['0.120 %', '0.040 %'])
+    """
+    return [percent(value, _digits([100 * each for each in values], least=1)) for value in values]
+
+
+def figures(*values: float) -> list[str]:
+    """The same for other numbers.
+
+    >>> figures(0.65123, 0.658), figures(0.0081, 0.0079)
+    (['0.651', '0.658'], ['0.0081', '0.0079'])
+    """
+    return [f"{value:.{_digits(values, least=3)}f}" for value in values]
+
+
+def figure(value: float) -> str:
+    return figures(value)[0] if math.isfinite(value) else "undefined"
+
+
+def _digits(values, least: int) -> int:
+    """Number of decimals with which the smallest value other than zero has two significant digits, up to six."""
+    smallest = min((abs(value) for value in values if value), default=1.0)
+    return min(6, max(least, 1 - math.floor(math.log10(smallest))))
 
 
 def _plain(value):

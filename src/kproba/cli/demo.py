@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 
 from .. import LSPC
 from . import _frames, _text
-from .compare import measures
+from ._scores import measures
 
 
 def add_options(command) -> None:

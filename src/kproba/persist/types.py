@@ -182,7 +182,7 @@ def state_of(obj: Any) -> dict[str, Any]:
 
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
-    "TableModel": {"seen": None},
+    "TableModel": {"seen": None, "about": None},
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric"},
     "ImportVectorMachine": {"refit": True},
 }
