@@ -25,7 +25,9 @@ body { margin: 0 auto; max-width: 1040px; padding: 1.5rem 1rem 3rem; background:
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; } h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; }
 .scroll { overflow-x: auto; } .soft, figcaption { color: var(--soft); } figure { margin: 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: bottom; }
+td { white-space: nowrap; } .many { display: flex; flex-wrap: wrap; gap: 0 3rem; }
+h3 { font-size: 1rem; margin: 1rem 0 0; }
 th:first-child, td:first-child { text-align: left; } thead th { color: var(--soft); font-weight: 600; }
 .best { font-weight: 700; } svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 13px; }
 .zero { stroke: var(--soft); stroke-dasharray: 3 3; } .bar { stroke-width: 2; }
@@ -98,9 +100,10 @@ def _verdict(compared: Comparison) -> str:
     better = sum(each.high < 0 for each in found.values())
     said = f"<p>{label(best)} has the smallest log-loss, {_text.figure(compared.found[best].measures['log_loss'])}."
     if found:
+        even = len(found) - worse - better
         said += (
-            f" Of the {len(found)} others, {worse} are clearly worse than {label(compared.reference)} and {better} "
-            f"clearly better; the rest could differ by chance."
+            f" Compared with {label(compared.reference)}, {worse} of {len(found)} classifiers are clearly worse, "
+            f"{better} clearly better, and {even} too close to tell."
         )
     rows = f"{len(compared.y):,} rows of {label(compared.data)}, each judged by models that were not fitted on it"
     return f'{said}</p>\n<p class="soft">{rows} ({compared.n_folds} folds). All use their default settings.</p>\n'
@@ -143,7 +146,7 @@ def _differences(compared: Comparison) -> str:
     height = LINE * (len(found) + 1)
     lines = "".join(_line(name, each, LINE * (k + 0.5), x) for k, (name, each) in enumerate(found.items()))
     zero = f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="0" y2="{height - LINE}"/>'
-    width = NAMES + AXIS + 190
+    width = NAMES + AXIS + 240
     figure = (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="differences">{zero}{lines}</svg>'
     )
@@ -169,5 +172,5 @@ def _confusions(compared: Comparison) -> str:
     parts = []
     for name in compared.ranked():
         text = escaped(_scores.confusion_table(compared.classes, compared.found[name].measures["confusion"]))
-        parts.append(f'<h3>{label(name)}</h3><pre class="scroll">{text.replace("␊", chr(10))}</pre>')
-    return f"<h2>Confusion matrices</h2>\n{''.join(parts)}\n"
+        parts.append(f'<div><h3>{label(name)}</h3><pre class="scroll">{text.replace("␊", chr(10))}</pre></div>')
+    return f'<h2>Confusion matrices</h2>\n<div class="many">{"".join(parts)}</div>\n'

@@ -33,8 +33,15 @@ def say(text: str, file=None) -> None:
 
 
 def to_stderr(text: str) -> None:
-    """Print an error or a note; later lines are indented, so that no name in it can look like another message."""
-    say(text.replace("\n", "\n  "), sys.stderr)
+    """Print an error or a note; later lines are indented, so that no name in it can look like another message.
+
+    A progress bar in the last line of the terminal moves down.
+    """
+    shown, tqdm = printable(text.replace("\n", "\n  "), keep="\n"), sys.modules.get("tqdm")
+    if tqdm is None or not getattr(tqdm.tqdm, "_instances", None):
+        print(shown, file=sys.stderr, flush=True)
+    else:
+        tqdm.tqdm.write(shown, file=sys.stderr)
 
 
 def remark(args, text: str) -> None:

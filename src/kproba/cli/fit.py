@@ -177,8 +177,17 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
 
 
 def _rows(args, frame, y, inputs: list[str]) -> Rows:
-    weight = None if args.weight is None else row_weights(frame[args.weight])
+    weight = None if args.weight is None else _weights(args, frame[args.weight])
     return Rows(frame[inputs], y, weight, None if args.groups is None else _group_labels(args, frame[args.groups]))
+
+
+def _weights(args, column) -> np.ndarray:
+    weight = row_weights(column)
+    wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
+    if len(wrong):
+        found = "missing values" if np.isnan(weight[wrong[0]]) else f"{weight[wrong[0]]:g}"
+        raise ValueError(f"--weight {args.weight}: it has {found}; give every row a finite weight of at least 0.")
+    return weight
 
 
 def _group_labels(args, column) -> np.ndarray:

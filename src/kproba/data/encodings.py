@@ -18,8 +18,8 @@ MARKS = {
 }
 #: Encodings that programs write on Western European systems. The first leaves five bytes undefined, the second none.
 WESTERN = ("cp1252", "latin-1")
-#: Number of bytes to look at, and in each block of them.
-MOST_BYTES, BLOCK_BYTES = 1 << 26, 1 << 20
+#: Number of bytes in a block, and of blocks to look at.
+BLOCK_BYTES, MOST_BLOCKS = 1 << 20, 64
 
 
 def check_encoding(name: str, what: str) -> str:
@@ -54,7 +54,7 @@ def _by_first_bytes(block: bytes) -> str | None:
     for mark, name in MARKS.items():
         if block.startswith(mark):
             return name
-    zeros = [block[start:BLOCK_BYTES:2].count(0) for start in (0, 1)]
+    zeros = [block[start::2].count(0) for start in (0, 1)]
     if max(zeros) > len(block) / 4 and min(zeros) * 10 < max(zeros):
         return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
     return None

@@ -16,11 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ..exceptions import EncodingGuessWarning
 from ..messages import warn
-from .encodings import BLOCK_BYTES, MOST_BYTES, WESTERN, detect
+from .encodings import BLOCK_BYTES, MOST_BLOCKS, WESTERN, detect
 from .kinds import NUMERIC, cast, kind_of_type, pandas, plain, pyarrow
 
 #: pyarrow's CSV reader keeps some forty blocks in flight; this size was as fast as any and needs 20 MB.
@@ -194,7 +195,7 @@ def _stream(path: str):
 def _encoding(path: str, changed: float, size: int) -> str:
     """The detected encoding; cached because every pass over a file asks for it, and it may have been guessed."""
     with _stream(path) as stream:
-        found = detect(iter(lambda: stream.read(BLOCK_BYTES) if stream.tell() < MOST_BYTES else b"", b""))
+        found = detect(islice(iter(lambda: stream.read(BLOCK_BYTES), b""), MOST_BLOCKS))
     if found in WESTERN:
         warn(
             f"{path} is not UTF-8 text; it is read as {found} (Western European). If accents come out wrong, "

@@ -132,13 +132,11 @@ def labelled(frame, target: str) -> Labelled:
 
 
 def row_weights(column) -> np.ndarray:
-    """The weights in a column; raises an error that shows the first value that is none."""
+    """The weights in a column, NaN where they are missing; raises an error that shows the first word."""
     weight = pandas().to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
-    if len(wrong):
-        found = column.iloc[wrong[0]]
-        shown = "a missing value" if pandas().isna(found) else repr(found.item() if hasattr(found, "item") else found)
-        raise ValueError(f"the weight column {column.name!r} has {shown}; weights must be numbers of at least 0.")
+    words = column[np.isnan(weight) & column.notna().to_numpy()]
+    if len(words):
+        raise ValueError(f"the weight column {column.name!r} has {words.iloc[0]!r}; weights must be numbers.")
     return weight
 
 

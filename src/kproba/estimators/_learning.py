@@ -19,7 +19,7 @@ from ..kernels.learnt import Learnt
 from ..links import in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
-from ..search.learnt.outer_folds import LEAST_ROWS, LearntKernel, learn
+from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
 from ..threads import map_independent, n_workers
@@ -49,9 +49,11 @@ def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
     """
     with np.errstate(over="ignore"):
         keys = exact_keys(data.rows.X.astype(np.float32))
-    with Progress(model.verbose, title=f"{type(model).__name__}: kernel") as progress:
+    with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
         rows = most_informative_tags(replace(scaled, keys=keys))
-        return learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
+        found = learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
+        progress.finish()
+    return found
 
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
