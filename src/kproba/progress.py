@@ -7,7 +7,7 @@ class Progress:
     """Counts steps, and shows them with tqdm if ``verbose``."""
 
     def __init__(self, verbose: bool | int, total: int | None = None, title: str = "kproba"):
-        self._bar = _tqdm()(total=total, desc=title, unit="step", leave=True) if verbose else None
+        self._bar = _tqdm()(total=total, desc=title, unit="step", leave=total is not None) if verbose else None
 
     def step(self, text: str | None = None, n: int = 1) -> None:
         """Count ``n`` steps; with a total, the bar shows the remaining time."""

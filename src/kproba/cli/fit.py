@@ -266,7 +266,7 @@ def _options(args, classes) -> dict:
 
 
 def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
-    if args.groups is not None and args.holdout is None:
+    if args.groups is not None:
         _text.remark(args, "--groups: a streamed fit keeps groups together only in --holdout, not in its own folds")
     needed = [name for name in table.columns if name not in args.ignore]
     settled = table.settled(needed, _text.wants_progress(args))

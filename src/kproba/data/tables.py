@@ -258,7 +258,7 @@ class TableSource(Source):
         self._rows, self._transformer, self._weight = replace(rows, verbose=0), transformer, weight
         self._watch = watch
         first = next(rows.frames())
-        X = self._numbers(first.frame.iloc[:1])
+        X = self._numbers(first.frame[rows.columns].iloc[:1])
         self.name, self.n_rows = rows.table.name, rows.n_rows
         self.n_features, self.dtype, self.chunk_bytes = X.shape[1], X.dtype, CHUNK_BYTES
 
