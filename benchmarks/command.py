@@ -24,6 +24,7 @@ from sklearn.model_selection import train_test_split
 
 from kproba.cli import _frames, compare
 from kproba.data.real import RealSet, load
+from kproba.data.tables import open_table
 
 from . import results
 
@@ -114,7 +115,7 @@ def kproba(folder: Path, *words: str) -> str:
 def by_rival(fit: Callable, folder: Path, y: np.ndarray) -> dict:
     """The measures of a rival on the same files, in this process."""
     read = (
-        _frames.split_target(_frames.opened(str(folder / name)).whole(), TARGET, name)
+        _frames.split_target(open_table(str(folder / name)).whole(), TARGET, name)
         for name in ("train.csv", "new.csv")
     )
     (X, y_train, _), (X_new, _, _) = read
@@ -135,7 +136,7 @@ def run_split(frame: pd.DataFrame, seed: int, methods: dict[str, Callable]) -> t
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         about = write_split(frame, seed, folder)
-        _, y, _ = _frames.split_target(_frames.opened(str(folder / "new.csv")).whole(), TARGET, "new.csv")
+        _, y, _ = _frames.split_target(open_table(str(folder / "new.csv")).whole(), TARGET, "new.csv")
         return about, {name: measured(folder, y) for name, measured in methods.items()}
 
 

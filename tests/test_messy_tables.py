@@ -189,7 +189,7 @@ def test_other_separators(mark, tmp_path, monkeypatch):
         ("a,y\n1,p,7\n2,q,8\n", "some lines have more fields than the first line has names"),
         ("a,a,y\n1,2,p\n3,4,q\n", "t.csv has more than one column 'a'"),
         ("a,y\n1,p\n2,q\n3,r\n", "it has 3 classes in 3 rows"),
-        ("a,y\n1,gr\xf6n\n", "it is not UTF-8 text"),
+        ("a,y\n1,gr\xf6n\0\n", "it is not utf-8 text"),
     ],
 )
 def test_files_that_are_refused(text, words, tmp_path, monkeypatch, capsys):

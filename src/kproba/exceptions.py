@@ -28,6 +28,10 @@ class DegenerateModelWarning(KprobaWarning):
     """The model of a single sequence could not be fitted; the message says what is used instead."""
 
 
+class EncodingGuessWarning(KprobaWarning):
+    """A text file is not Unicode, so its encoding was guessed; the message says which one is used."""
+
+
 class FewRowsWarning(KprobaWarning):
     """A class or the calibration set has too few rows; the message says what follows from that."""
 

@@ -7,13 +7,19 @@ class Progress:
     """Counts steps, and shows them with tqdm if ``verbose``."""
 
     def __init__(self, verbose: bool | int, total: int | None = None, title: str = "kproba"):
-        self._bar = _tqdm()(total=total, desc=title, unit="step", leave=True) if verbose else None
+        self._bar = _tqdm()(total=total, desc=title, unit="step", leave=total is not None) if verbose else None
 
-    def step(self, text: str | None = None) -> None:
+    def step(self, text: str | None = None, n: int = 1) -> None:
+        """Count ``n`` steps; with a total, the bar shows the remaining time."""
         if self._bar is not None:
             if text:
                 self._bar.set_postfix_str(text)
-            self._bar.update()
+            self._bar.update(n)
+
+    def finish(self) -> None:
+        """Count the remaining steps, if there were fewer than expected."""
+        if self._bar is not None and self._bar.total:
+            self._bar.update(self._bar.total - self._bar.n)
 
     def close(self) -> None:
         if self._bar is not None:

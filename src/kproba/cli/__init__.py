@@ -7,12 +7,20 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
-from ..exceptions import KprobaWarning
 from ..version import __version__
-from . import _text, compare, demo, evaluate, fit, predict, report
+from . import _text
 
-COMMANDS = (demo, fit, predict, evaluate, report, compare)
+#: Command -> the first line of its module, which is only imported to run the command or to show its options.
+COMMANDS = {
+    "demo": "A first look: fit and evaluate a model on a built-in dataset, and write a report.",
+    "fit": "Fit a classifier to a table and save it to a file.",
+    "predict": "Predict the probabilities of new rows with a saved model.",
+    "evaluate": "Evaluate a saved model on labelled rows.",
+    "report": "Write a report on a model: one HTML file that works offline.",
+    "compare": "Compare kproba with other installed classifiers on the same folds of a table.",
+}
 #: Exit status.
 SUCCESS, UNEXPECTED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 EPILOG = """\
@@ -35,8 +43,8 @@ class _Parser(argparse.ArgumentParser):
         super()._print_message(_text.printable(message, keep="\n"), file)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser with all subcommands and their options."""
+def parser(*wanted: str) -> argparse.ArgumentParser:
+    """The parser, with the options of the wanted commands, or of all."""
     found = _Parser(
         prog="kproba",
         description="Kernel classifiers whose probabilities you can trust.",
@@ -45,44 +53,51 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--version", action="version", version=f"kproba {__version__}")
     commands = found.add_subparsers(dest="command", metavar="command", required=True)
-    for module in COMMANDS:
-        about, _, examples = (module.__doc__ or "").partition("\n\n")
-        command = commands.add_parser(
-            module.NAME,
-            help=about.strip(),
-            description=about.strip(),
-            epilog=examples.strip(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.add_argument("--json", action="store_true", help="print one JSON object to standard output")
-        command.add_argument("--quiet", action="store_true", help="show no progress and no notes")
-        command.add_argument("--trace", action="store_true", help="show the traceback of an error, for bug reports")
-        module.add_options(command)
-        command.set_defaults(run=module.run)
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(name, help=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in (wanted or COMMANDS):
+            _add_options(command, import_module(f".{name}", __name__))
     return found
+
+
+def _add_options(command: argparse.ArgumentParser, module) -> None:
+    command.description, _, command.epilog = (module.__doc__ or "").strip().partition("\n\n")
+    command.add_argument("--json", action="store_true", help="print one JSON object to standard output")
+    command.add_argument("--quiet", action="store_true", help="show no progress and no notes")
+    command.add_argument("--trace", action="store_true", help="show the traceback of an error, for bug reports")
+    module.add_options(command)
+    command.set_defaults(run=module.run)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit status."""
-    args = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    args = parser(words[0] if words else "").parse_args(words)
+    from ..exceptions import KprobaWarning  # needs scikit-learn, which takes longer than showing the help
+
     with warnings.catch_warnings():
         warnings.showwarning = _show_note(args.quiet)
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", KprobaWarning)
-        try:
-            args.run(args)
-        except KeyboardInterrupt:
-            _text.to_stderr(f"kproba {args.command}: interrupted")
-            return INTERRUPTED
-        except BrokenPipeError:  # the reader of our output has closed the pipe
-            sys.stderr.close()
-            return SUCCESS
-        except (ValueError, TypeError, OSError, ImportError) as error:
-            _text.to_stderr(traceback.format_exc() if args.trace else f"kproba {args.command}: {error}")
-            return BAD_INPUT
-        except Exception:
-            _text.to_stderr(traceback.format_exc())
-            return UNEXPECTED
+        return _status(args)
+
+
+def _status(args) -> int:
+    """Run the command and show its errors."""
+    try:
+        args.run(args)
+    except KeyboardInterrupt:
+        _text.to_stderr(f"kproba {args.command}: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has closed the pipe
+        sys.stderr.close()
+        return SUCCESS
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _text.to_stderr(traceback.format_exc() if args.trace else f"kproba {args.command}: {error}")
+        return BAD_INPUT
+    except Exception:
+        _text.to_stderr(traceback.format_exc())
+        return UNEXPECTED
     return SUCCESS
 
 

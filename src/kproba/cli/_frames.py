@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io, messages
+from ..data.encodings import check_encoding
 from ..data.formats import COMPRESSIONS, FORMATS, SEPARATORS, format_of
 from ..data.kinds import pandas, pyarrow
 from ..data.tables import LabelledTable, Table, labelled, open_table
@@ -42,6 +43,9 @@ def add_data(command, what: str) -> None:
         "or - for standard input",
     )
     command.add_argument("--format", choices=list(FORMATS), help="file format (default: inferred from the suffix)")
+    command.add_argument(
+        "--encoding", metavar="NAME", help="encoding of text files, such as utf-16 or cp1252 (default: detected)"
+    )
 
 
 def add_chunk_rows(command) -> None:
@@ -59,23 +63,32 @@ def kind_of(path: str, given: str | None) -> str:
     return given or ("csv" if path == "-" else format_of(path, tables=True))
 
 
-def opened(path: str, given: str | None = None, chunk_rows: int | None = None) -> Table:
+def opened(args, path: str) -> Table:
     """Open the table; only the column names are read."""
+    chunk_rows = getattr(args, "chunk_rows", None)
     if chunk_rows is not None and chunk_rows < 1:
         raise ValueError(f"--chunk-rows {chunk_rows}: it must be at least 1.")
+    encoding = None if args.encoding is None else check_encoding(args.encoding, "--encoding")
     if path == "-":
-        return _standard_input(kind_of(path, given), chunk_rows)
+        return _standard_input(kind_of(path, args.format), chunk_rows, encoding)
     if not glob.has_magic(path) and not os.path.exists(path):
-        raise FileNotFoundError(f"{path}: no such file.")
-    return open_table(path, given, chunk_rows)
+        raise FileNotFoundError(f"{path}: no such file{_did_you_mean_file(path)}.")
+    return open_table(path, args.format, chunk_rows, encoding)
 
 
-def _standard_input(kind: str, chunk_rows: int | None) -> Table:
+def _did_you_mean_file(path: str) -> str:
+    """A file with a similar name in the same folder."""
+    folder, name = os.path.split(path)
+    found = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    return messages.did_you_mean(name, [each for each in found if not each.startswith(".")])
+
+
+def _standard_input(kind: str, chunk_rows: int | None, encoding: str | None) -> Table:
     """Copy standard input to a file, since a table is read more than once."""
     copy = tempfile.NamedTemporaryFile(prefix="kproba-standard-input-")  # noqa: SIM115 - deleted together with the table
     shutil.copyfileobj(sys.stdin.buffer, copy)
     copy.flush()
-    return replace(open_table(copy.name, kind, chunk_rows), holds=copy)
+    return replace(open_table(copy.name, kind, chunk_rows, encoding), holds=copy)
 
 
 def is_large(table: Table) -> bool:
@@ -110,10 +123,16 @@ def report_skipped(args, dropped: int, target: str) -> None:
 
 def check_target(columns, target: str, path: str) -> None:
     """Raise an error if the table does not have the target column, or no other column."""
-    if target not in columns:
-        raise ValueError(f"{path}: there is no column {target!r} for --target; it has {listing(columns)}.")
+    check_column(columns, target, "--target", path)
     if len(columns) < 2:
         raise ValueError(f"{path}: there is no column besides {target!r} to predict it from.")
+
+
+def check_column(columns, name: str, option: str, path: str) -> None:
+    """Raise an error if the table does not have the column that an option names."""
+    if name not in columns:
+        hint = messages.did_you_mean(name, map(str, columns))
+        raise ValueError(f"{path}: there is no column {name!r} for {option}{hint}; it has {listing(columns)}.")
 
 
 def refuse_overwriting(option: str, path: str, read: Iterable[str]) -> None:

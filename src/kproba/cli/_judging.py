@@ -11,6 +11,7 @@ from ..data.kinds import TEXT, pandas
 from ..data.tables import LabelledTable
 from ..report.facts import BY_NAME, HELD_OUT, TRAINING, Facts, about_rows, describe, judged
 from . import _frames, _models, _text
+from ._new_rows import NewRows
 from ._training import Recognition, row_digests
 
 #: Number of columns that the model does not use, such as identifiers, to show beside the rows of a report.
@@ -24,7 +25,19 @@ UNKNOWN = (
 
 def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
     """The facts of a report on ``args.data``, and a machine-readable description of its rows."""
-    rows = _judge(model, labelled(model, args.data, args))
+    return facts_of_rows(model, args, judge(model, args), **options)
+
+
+def judge(model: _models.TableModel, args) -> Rows:
+    """The rows of ``args.data`` with the probabilities to evaluate; notes columns that look different."""
+    compared = NewRows((model.about or {}).get("profile"))
+    rows = _judge(model, labelled(model, args.data, args), compared)
+    compared.show(args)
+    return rows
+
+
+def facts_of_rows(model: _models.TableModel, args, rows: Rows, **options) -> tuple[Facts, dict]:
+    """The facts of a report on some rows, and a machine-readable description of these rows."""
     said = about_rows(rows.on, rows.n_training, len(rows.y))
     about: dict[str, Any] = {"rows": len(rows.y), "on": rows.on, "training_rows": rows.n_training}
     if rows.on == TRAINING:
@@ -61,7 +74,7 @@ class Rows(NamedTuple):
     n_training: int = 0
 
 
-def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
+def _judge(model: _models.TableModel, table: LabelledTable, compared: NewRows) -> Rows:
     """One pass over a table. Training rows are evaluated out of fold or by leave-one-out if the model has either."""
     recognition = None if model.seen is None else Recognition(model.seen)
     frames, labels, predicted, numbers, places, others = [], [], [], [], [], []
@@ -71,6 +84,7 @@ def _judge(model: _models.TableModel, table: LabelledTable) -> Rows:
         places.append(frame.index.to_numpy())
         others.append(frame[unused[:MOST_BESIDE]])
         frame = frame[table.columns]
+        compared.add(frame)
         frames += [] if is_large else [frame]
         labels.append(y)
         predicted.append(model.predict_proba(frame))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
 from ..data.tables import Table
 from ..estimators._honest import Honest, honest_probabilities
+from ..messages import did_you_mean
 from . import _frames
 from ._kinds import ColumnKinds
 from ._training import SeenRows
@@ -43,14 +45,18 @@ def add_model(command, what: str) -> None:
 class TableModel(BaseEstimator):
     """A fitted classifier for frames, its input columns, and the name of its target column.
 
-    ``seen`` recognises the rows it was fitted on; None if they are not known.
+    ``seen`` recognises the rows it was fitted on; None if they are not known. ``about`` may have the name of the
+    "positive" class and the "profile" of the columns that new rows are compared with.
     """
 
-    def __init__(self, pipeline, target: str, columns: list[str], seen: SeenRows | None = None):
+    def __init__(
+        self, pipeline, target: str, columns: list[str], seen: SeenRows | None = None, about: dict | None = None
+    ):
         self.pipeline = pipeline
         self.target = target
         self.columns = columns
         self.seen = seen
+        self.about = about
 
     @property
     def left_out(self) -> Honest | None:
@@ -78,12 +84,12 @@ class TableModel(BaseEstimator):
 
     def opened(self, args, path: str) -> Table:
         """Open a table with the model's columns, in any order and possibly with others."""
-        table = _frames.opened(path, args.format, args.chunk_rows)
+        table = _frames.opened(args, path)
         missing = [name for name in self.columns if name not in table.columns]
         if missing:
-            has = _frames.listing(table.columns)
+            has, hint = _frames.listing(table.columns), did_you_mean(missing[0], map(str, table.columns))
             raise ValueError(
-                f"{path}: the columns {_frames.listing(missing)}, which the model was fitted on, are missing; "
+                f"{path}: the columns {_frames.listing(missing)}, which the model was fitted on, are missing{hint}; "
                 f"it has {has}."
             )
         return table.typed(dict.fromkeys(self.words, TEXT)) if table.format in SEPARATORS else table
@@ -124,10 +130,18 @@ def behind(prepared, classifier):
     return make_pipeline(*(step for _, step in prepared.steps), classifier)
 
 
+def kinds_of_columns(pipeline) -> dict[str, str]:
+    """Whether each column is read as numbers, categories, dates or text; those that are dropped are left out."""
+    table = pipeline["tablevectorizer"]
+    used = {name for name, outputs in table.input_to_outputs_.items() if outputs}
+    found = table.kind_to_columns_
+    return {name: word for kind, word in WORDS.items() for name in found.get(kind, ()) if name in used}
+
+
 def kinds_of(pipeline) -> dict[str, int]:
     """The number of columns read as numbers, categories, dates and text."""
-    found = pipeline["tablevectorizer"].kind_to_columns_
-    return {word: len(found[kind]) for kind, word in WORDS.items() if found.get(kind)}
+    found = Counter(kinds_of_columns(pipeline).values())
+    return {word: found[word] for word in WORDS.values() if found[word]}
 
 
 def load(path: str) -> TableModel:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
-
-import numpy as np
 
 #: Characters that control a terminal or change how text is displayed: control characters (including ESC),
 #: bidirectional marks, line separators, surrogates and invisible tags.
@@ -34,14 +33,27 @@ def say(text: str, file=None) -> None:
 
 
 def to_stderr(text: str) -> None:
-    """Print an error or a note; later lines are indented, so that no name in it can look like another message."""
-    say(text.replace("\n", "\n  "), sys.stderr)
+    """Print an error or a note; later lines are indented, so that no name in it can look like another message.
+
+    A progress bar in the last line of the terminal moves down.
+    """
+    shown, tqdm = printable(text.replace("\n", "\n  "), keep="\n"), sys.modules.get("tqdm")
+    if tqdm is None or not getattr(tqdm.tqdm, "_instances", None):
+        print(shown, file=sys.stderr, flush=True)
+    else:
+        tqdm.tqdm.write(shown, file=sys.stderr)
 
 
 def remark(args, text: str) -> None:
     """Print a note, unless --json or --quiet is set."""
     if not args.quiet and not args.json:
         to_stderr(text)
+
+
+def show(args, text: str) -> None:
+    """Print part of the result before the rest is known, unless --json or --quiet is set."""
+    if not args.quiet and not args.json:
+        say(text)
 
 
 def answer(args, facts: dict, text: str) -> None:
@@ -74,26 +86,51 @@ def wants_progress(args) -> int:
     return 1
 
 
-def columns(header: list[str], rows: list[list[str]]) -> str:
-    """Text in columns, the first left-aligned and the others right-aligned."""
+def columns(header: list[str], rows: list[list[str]], left: tuple[int, ...] = (0,)) -> str:
+    """Text in columns, the first or the given ones left-aligned and the others right-aligned."""
     widths = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
-    lines = ["  ".join([str(row[0]).ljust(widths[0]), *(str(c).rjust(w) for c, w in zip(row[1:], widths[1:]))]).rstrip()
+    cells = [[str(cell).ljust(w) if i in left else str(cell).rjust(w) for i, (cell, w) in enumerate(zip(row, widths))]
              for row in [header, *rows]]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
-def percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+def percent(value: float, digits: int = 1) -> str:
+    return f"{100 * value:.{digits}f} %"
+
+
+def percents(*values: float) -> list[str]:
+    """Shares with the same decimals, at least one and two significant digits of the smallest.
+
+    >>> percents(0.37, 0.368), percents(0.0012, 0.0004)
+    (['37.0 %', '36.8 %'], ['0.120 %', '0.040 %'])
+    """
+    return [percent(value, _digits([100 * each for each in values], least=1)) for value in values]
+
+
+def figures(*values: float) -> list[str]:
+    """The same for other numbers.
+
+    >>> figures(0.65123, 0.658), figures(0.0081, 0.0079)
+    (['0.651', '0.658'], ['0.0081', '0.0079'])
+    """
+    return [f"{value:.{_digits(values, least=3)}f}" for value in values]
+
+
+def figure(value: float) -> str:
+    return figures(value)[0] if math.isfinite(value) else "undefined"
+
+
+def _digits(values, least: int) -> int:
+    """Number of decimals with which the smallest value other than zero has two significant digits, up to six."""
+    smallest = min((abs(value) for value in values if value), default=1.0)
+    return min(6, max(least, 1 - math.floor(math.log10(smallest))))
 
 
 def _plain(value):
-    """Convert to JSON types; NaN and infinity become null."""
+    """Convert to JSON types, also NumPy's scalars and arrays; NaN and infinity become null."""
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,6 +4,8 @@ All use their default settings and columns encoded by skrub, except CatBoost, wh
 
 examples:
   kproba compare people.csv --target income
+  kproba compare people.csv --target income --out comparison.html
+  kproba compare visits.csv --target ill --groups patient
   kproba compare people.csv --target income --folds 10 --only "kproba LSPC" CatBoost --json
 """
 
@@ -12,22 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from .. import LSPC
-from ..data.labels import label_codes
-from ..report.measures import MEASURES, measured
-from . import _frames, _models, _text
-
-NAME = "compare"
+from ..io import AtomicFile
+from ..messages import did_you_mean
+from ..report.measures import MEASURES
+from . import _frames, _models, _scores, _splits, _text
+from ._comparison import Comparison, Result, page
+from ._dates import moments
+from ._target import check_classes
 
 
 def add_options(command) -> None:
@@ -35,23 +40,87 @@ def add_options(command) -> None:
     command.add_argument("--target", required=True, help="column with the classes")
     command.add_argument("--folds", type=int, default=5, help="number of folds (default: %(default)s)")
     command.add_argument("--only", nargs="+", metavar="NAME", help="only these classifiers, named as in the results")
+    command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    command.add_argument("--positive", metavar="LABEL", help="class of interest (default: the rarer of two)")
+    command.add_argument("--out", metavar="PAGE", help="HTML page to write, with intervals of the paired differences")
+    _splits.add_options(command, "a fold")
     command.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
 
 
 def run(args) -> None:
-    X, y, dropped = _frames.split_target(_frames.opened(args.data, args.format).whole(), args.target, args.data)
-    _frames.report_skipped(args, dropped, args.target)
-    _check_folds(y, args.folds)
+    if args.out is not None:
+        _frames.check_output("--out", args.out)
+    X, y, folds = _read(args)
+    classes, counts = np.unique(y, return_counts=True)
+    positive = _scores.positive_class(args.positive, dict(zip(classes.tolist(), counts)))
+    found, rows = {}, np.concatenate([test for _, test in folds])
     methods = _wanted(contenders(args.seed), args.only)
-    folds = list(StratifiedKFold(args.folds, shuffle=True, random_state=args.seed).split(X, y))
-    found = {}
     for name, fit in methods.items():
-        found[name] = _measured(fit, X, y, folds)
-        _text.remark(
-            args, f"{name}: log-loss {found[name]['log_loss']:.4f}, {found[name]['fit_seconds']:.2f} s per fit"
+        proba, seconds = _probabilities(fit, X, y, folds)
+        found[name] = Result(proba[rows], _scores.measures(y[rows], proba[rows], classes, positive) | seconds)
+        about = found[name].measures
+        _text.remark(args, f"{name}: log-loss {about['log_loss']:.4f}, {about['fit_seconds']:.2f} s per fit")
+    _answer(args, Comparison(args.data, args.target, classes, y[rows], len(folds), found, positive))
+
+
+def _read(args) -> tuple[Any, np.ndarray, list]:
+    """The input columns, the classes and the folds: pairs of the rows to fit on and the rows to judge by."""
+    table = _frames.opened(args, args.data)
+    beside = {f"--{name}": getattr(args, name) for name in ("groups", "order")}
+    for option, name in [*beside.items(), *(("--ignore", name) for name in args.ignore)]:
+        if name is not None:
+            _frames.check_column(table.columns, name, option, args.data)
+    frame, y, dropped = _frames.split_target(table.whole(), args.target, args.data)
+    _frames.report_skipped(args, dropped, args.target)
+    check_classes(args, dict(zip(*np.unique(y, return_counts=True))))
+    folds = _folds(args, frame, y)
+    return frame.drop(columns=list({*args.ignore, *filter(None, beside.values())})), y, folds
+
+
+def _folds(args, frame, y) -> list:
+    """Stratified folds; folds of whole groups; or, in an order, each part of the rows after all before it."""
+    if args.order is not None:
+        return _later_parts(args, moments(frame[args.order]), y)
+    _check_folds(y, args.folds)
+    options = {"shuffle": True, "random_state": args.seed}
+    if args.groups is None:
+        return list(StratifiedKFold(args.folds, **options).split(frame, y))
+    groups = frame[args.groups].astype(str)
+    if groups.nunique() < args.folds:
+        raise ValueError(
+            f"--folds {args.folds}: --groups {args.groups} has {groups.nunique()} group(s); use fewer folds."
         )
-    ranked = dict(sorted(found.items(), key=lambda item: item[1]["log_loss"]))
-    _text.answer(args, {"rows": len(y), "folds": args.folds, "methods": ranked}, _table(ranked, args))
+    return _checked(args, list(StratifiedGroupKFold(args.folds, **options).split(frame, y, groups)), y)
+
+
+def _later_parts(args, times: np.ndarray, y) -> list:
+    order = np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")
+    if args.folds < 2 or len(y) <= args.folds:
+        raise ValueError(f"--folds {args.folds}: it must be at least 2 and less than the number of rows, {len(y):,}.")
+    parts = np.array_split(order, args.folds + 1)
+    return _checked(args, [(np.concatenate(parts[: k + 1]), parts[k + 1]) for k in range(args.folds)], y)
+
+
+def _checked(args, folds: list, y) -> list:
+    """Raise an error if a model would not see all classes."""
+    n_classes = len(np.unique(y))
+    if any(len(np.unique(y[train])) < n_classes for train, _ in folds):
+        raise ValueError(f"--folds {args.folds}: the rows of a fit lack one of the classes; use fewer folds.")
+    return folds
+
+
+def _answer(args, compared: Comparison) -> None:
+    best, *_ = ranked = compared.ranked()
+    text = _table(compared, ranked)
+    text += f"\n\n{best}:\n{_scores.confusion_table(compared.classes, compared.found[best].measures['confusion'])}"
+    if args.out is not None:
+        with AtomicFile(args.out) as file:
+            file.write(page(compared).encode("utf-8"))
+        text += f"\n\nwrote {_text.printable(args.out)}"
+    facts = {"rows": len(compared.y), "folds": compared.n_folds, "classes": compared.classes}
+    facts |= {"methods": {name: compared.found[name].measures for name in ranked}}
+    facts |= {"differences": {name: interval.__dict__ for name, interval in compared.differences().items()}}
+    _text.answer(args, facts | ({} if args.out is None else {"page": args.out}), text)
 
 
 def contenders(seed: int) -> dict[str, Callable]:
@@ -112,7 +181,8 @@ class _CatBoost:
 def _wanted(methods: dict[str, Callable], only) -> dict[str, Callable]:
     unknown = [name for name in only or () if name not in methods]
     if unknown:
-        raise ValueError(f"--only {unknown[0]}: not installed or not known; use {_frames.listing(methods)}.")
+        hint = did_you_mean(unknown[0], methods)
+        raise ValueError(f"--only {unknown[0]}: not installed or not known{hint}; use {_frames.listing(methods)}.")
     return {name: methods[name] for name in only or methods}
 
 
@@ -128,10 +198,9 @@ def _check_folds(y, folds: int) -> None:
         )
 
 
-def _measured(fit: Callable, X, y, folds) -> dict[str, float]:
-    """The measures of the out-of-fold probabilities of all rows."""
-    classes = np.unique(y)
-    proba, seconds, predicting = np.empty((len(y), len(classes))), [], 0.0
+def _probabilities(fit: Callable, X, y, folds) -> tuple[np.ndarray, dict[str, float]]:
+    """The probabilities of all rows that are judged, each by a model that was not fitted on it, and the times."""
+    proba, seconds, predicting = np.full((len(y), len(np.unique(y))), np.nan), [], 0.0
     for train, test in folds:
         start = perf_counter()
         model = fit(X.iloc[train], y[train])
@@ -139,19 +208,15 @@ def _measured(fit: Callable, X, y, folds) -> dict[str, float]:
         start = perf_counter()
         proba[test] = model.predict_proba(X.iloc[test])
         predicting += perf_counter() - start
-    return measures(y, proba, classes) | {"fit_seconds": float(np.median(seconds)), "predict_seconds": predicting}
+    return proba, {"fit_seconds": float(np.median(seconds)), "predict_seconds": predicting}
 
 
-def measures(y, proba, classes) -> dict[str, float]:
-    """The measures of the report; the calibration error by its whole name."""
-    found = measured(label_codes(y, classes), np.asarray(proba, dtype=np.float64))
-    return {"calibration_error" if name == "calibration" else name: value for name, value in found.items()}
-
-
-def _table(ranked: dict[str, dict], args) -> str:
+def _table(compared: Comparison, ranked: list[str]) -> str:
+    shown = ("log_loss", "brier", "calibration_error", *_scores.DECISIONS)
     rows = [
-        [name, _text.percent(f["error"]), *(f"{f[each]:.4f}" for each in ("log_loss", "brier", "calibration_error")),
-         f"{f['fit_seconds']:.2f}"]
-        for name, f in ranked.items()
-    ]  # fmt: skip
-    return _text.columns([f"{args.folds} folds", *MEASURES.values(), "s per fit"], rows)
+        [name, _text.percent(f["error"]), *(f"{f[each]:.4f}" for each in shown), f"{f['fit_seconds']:.2f}"]
+        for name, f in ((name, compared.found[name].measures) for name in ranked)
+    ]
+    names = [*MEASURES.values(), *_scores.DECISIONS.values()]
+    note = f"\nAUC, average precision and F1 {_scores.averaged(compared.positive).strip('()')}"
+    return _text.columns([f"{compared.n_folds} folds", *names, "s per fit"], rows) + note

@@ -24,9 +24,7 @@ from sklearn.svm import SVC
 
 from .. import LSPC
 from . import _frames, _text
-from .compare import measures
-
-NAME = "demo"
+from ._scores import measures
 
 
 def add_options(command) -> None:

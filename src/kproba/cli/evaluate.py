@@ -1,37 +1,56 @@
 """Evaluate a saved model on labelled rows.
 
-Prints error, log-loss, Brier score and calibration error with 90 % intervals, next to those of the class shares alone.
+Prints error, log-loss, Brier score and calibration error with 90 % intervals, next to those of the class shares alone,
+AUC, average precision, F1 and the confusion matrix.
 Training rows are recognised and evaluated out of fold, by models that never saw them, or else by leave-one-out; if the
 model has neither, the output says so.
 
 examples:
   kproba evaluate test.csv --model income.kproba
+  kproba evaluate test.csv --model income.kproba --positive high
   kproba evaluate test.parquet --model income.kproba --target income --json
 """
 
 from __future__ import annotations
 
+from ..data.labels import label_codes
 from ..report.measures import MEASURES
-from . import _frames, _models, _text
-from ._judging import facts_of, with_warning
-
-NAME = "evaluate"
+from . import _frames, _models, _scores, _text
+from ._judging import facts_of_rows, judge, with_warning
+from ._target import label_named
 
 
 def add_options(command) -> None:
     _frames.add_data(command, "labelled table")
     _models.add_model(command, "model file written by kproba fit")
     command.add_argument("--target", help="column with the classes (default: named as in the training table)")
+    command.add_argument("--positive", metavar="LABEL", help="class of interest (default: as in the fit)")
     _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:
     model = _models.load(args.model)
-    facts, about = facts_of(model, args)
+    positive = _positive(args, model)
+    rows = judge(model, args)
+    facts, about = facts_of_rows(model, args, rows)
     scores = {score.name: _plain(score) for score in facts.scores}
     own, base = (scores[score.name] for score in facts.scores[:2])
-    text = with_warning(_table(facts.scores[:2], facts.n_rows), about)
-    _text.answer(args, {**about, "classes": facts.classes, **own, "base_rates": base}, text)
+    decided = _scores.decisions(label_codes(rows.y, model.classes), rows.proba, model.classes, positive)
+    text = f"{_table(facts.scores[:2], facts.n_rows)}\n\n{_decisions(decided)}\n\n"
+    text = with_warning(text + _scores.confusion_table(model.classes, decided["confusion"]), about)
+    _text.answer(args, {**about, "classes": facts.classes, **own, **decided, "base_rates": base}, text)
+
+
+def _positive(args, model: _models.TableModel):
+    if args.positive is not None:
+        return label_named("--positive", args.positive, model.classes)
+    known = (model.about or {}).get("positive")
+    return known if known in model.classes.tolist() else model.classes[-1] if len(model.classes) == 2 else None
+
+
+def _decisions(decided: dict) -> str:
+    rows = [[words, _text.figure(decided[name])] for name, words in _scores.DECISIONS.items()]
+    return _text.columns([_scores.averaged(decided["positive"]).strip("()"), ""], rows)
 
 
 def _plain(score) -> dict:

@@ -19,10 +19,8 @@ import numpy as np
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
 from ..data.tables import Table
-from ..explanations import explain
 from . import _frames, _models, _text
-
-NAME = "predict"
+from ._new_rows import NewRows
 
 
 def add_options(command) -> None:
@@ -49,21 +47,23 @@ def run(args) -> None:
     table = _kept(args, model, model.opened(args, args.data))
     _frames.refuse_overwriting("--out", args.out, (*table.files, args.model))
     n_rows, columns = 0, list(dict.fromkeys([*model.columns, *args.keep]))
+    compared = NewRows((model.about or {}).get("profile"))
     with _frames.writing(args.out) as write:
-        for frame in table.frames(columns, _text.wants_progress(args), NAME):
+        for frame in table.frames(columns, _text.wants_progress(args), "predict"):
+            compared.add(frame)
             write(_answers(args, model, frame))
             n_rows += len(frame)
         if not n_rows:
             raise ValueError(f"{args.data}: the table has no rows.")
+    compared.show(args)
     if args.out != "-":
         _text.answer(args, {"rows": n_rows, "out": args.out}, f"wrote {n_rows:,} rows to {args.out}")
 
 
 def _kept(args, model: _models.TableModel, table: Table) -> Table:
     """The same table, with the columns to keep as text if both files are text, and otherwise with one type each."""
-    missing = [name for name in args.keep if name not in table.columns]
-    if missing:
-        raise ValueError(f"{args.data}: there is no column {missing[0]!r} for --keep.")
+    for name in args.keep:
+        _frames.check_column(table.columns, name, "--keep", args.data)
     answers = {"prediction", *(f"proba_{label}" for label in model.classes), *_reason_names(args)}
     taken = [name for name in args.keep if name in answers]
     if taken:
@@ -84,6 +84,8 @@ def _answers(args, model: _models.TableModel, frame):
     for label, column in zip(model.classes, proba.T):
         answers[f"proba_{label}"] = column
     if args.reasons:
+        from ..explanations import explain
+
         found = explain(model.pipeline, frame[model.columns]).reasons(args.reasons)
         for k, name in enumerate(_reason_names(args)):
             answers[name] = [str(reasons[k]) if k < len(reasons) else "" for reasons in found]

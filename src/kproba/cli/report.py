@@ -15,8 +15,6 @@ import os
 from . import _frames, _models, _text
 from ._judging import facts_of, in_memory, labelled, with_warning
 
-NAME = "report"
-
 
 def add_options(command) -> None:
     _frames.add_data(command, "labelled table")

@@ -16,8 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
+from ..exceptions import EncodingGuessWarning
+from ..messages import warn
+from .encodings import BLOCK_BYTES, MOST_BLOCKS, WESTERN, detect
 from .kinds import NUMERIC, cast, kind_of_type, pandas, plain, pyarrow
 
 #: pyarrow's CSV reader keeps some forty blocks in flight; this size was as fast as any and needs 20 MB.
@@ -115,14 +119,19 @@ class Text:
 
     advice = "Every line must have the same number of cells and every column one type; fix the file or leave it out."
 
-    def __init__(self, name: str, separator: str):
-        self.name, self._separator = name, separator
+    def __init__(self, name: str, separator: str, encoding: str | None = None):
+        self.name, self._separator, self._encoding = name, separator, encoding
+
+    def encoding(self, path: str) -> str:
+        """The given encoding or the detected one."""
+        return self._encoding or _encoding(path, os.path.getmtime(path), os.path.getsize(path))
 
     def header(self, path: str) -> tuple[list[str], str]:
         """The names in the first line and their separator: without commas in it, a semicolon, tab or bar."""
-        names = _first_cells(path, self._separator)
+        encoding = self.encoding(path)
+        names = _first_cells(path, self._separator, encoding)
         others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
-        return (_first_cells(path, others[0]), others[0]) if others else (names, self._separator)
+        return (_first_cells(path, others[0], encoding), others[0]) if others else (names, self._separator)
 
     def schema(self, path: str):
         with self._open(path) as reader:
@@ -145,7 +154,7 @@ class Text:
         return parser.open_csv(
             _stream(path),
             parse_options=parser.ParseOptions(delimiter=separator),
-            read_options=parser.ReadOptions(block_size=block_size),
+            read_options=parser.ReadOptions(block_size=block_size, encoding=self.encoding(path)),
             convert_options=parser.ConvertOptions(strings_can_be_null=True, null_values=MISSING, **convert),
         )
 
@@ -155,6 +164,7 @@ class Text:
     def frames(self, path: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
         options = {
             "sep": self.header(path)[1],
+            "encoding": self.encoding(path),
             # this saves time, but hides lines with too many cells: use it only if another pass reads all columns
             "usecols": columns if is_read or len(columns) == 1 else None,
             "dtype": {name: types[name] for name in columns if name in types},
@@ -169,15 +179,30 @@ class Text:
                 yield frame
 
 
-def _first_cells(path: str, separator: str) -> list[str]:
+def _first_cells(path: str, separator: str, encoding: str) -> list[str]:
     """The cells of the first line that is not empty."""
-    with _stream(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as file:
+    encoding = "utf-8-sig" if encoding == "utf-8" else encoding  # a mark may follow even if the name has none
+    with _stream(path) as stream, io.TextIOWrapper(stream, encoding=encoding, newline="") as file:
         return next(filter(None, csv.reader(file, delimiter=separator, skipinitialspace=True)), [])
 
 
 def _stream(path: str):
     """The bytes of a text file, unpacked if its suffix says that it is compressed."""
     return lzma.open(path) if path.lower().endswith(".xz") else pyarrow().input_stream(path)
+
+
+@lru_cache(maxsize=1024)
+def _encoding(path: str, changed: float, size: int) -> str:
+    """The detected encoding; cached because every pass over a file asks for it, and it may have been guessed."""
+    with _stream(path) as stream:
+        found = detect(islice(iter(lambda: stream.read(BLOCK_BYTES), b""), MOST_BLOCKS))
+    if found in WESTERN:
+        warn(
+            f"{path} is not UTF-8 text; it is read as {found} (Western European). If accents come out wrong, "
+            "save the file as UTF-8, or in a command set --encoding, for example to cp1250.",
+            EncodingGuessWarning,
+        )
+    return found
 
 
 def _next(reader):
@@ -298,10 +323,13 @@ def reading(path: str, format: str) -> Iterator[None]:
     except (FileNotFoundError, PermissionError, MemoryError):
         raise
     except ImportError as error:
+        if "pip install" in str(error):
+            raise
         raise ImportError(f"{path}: reading it needs more libraries ({error}): pip install 'kproba[tables]'") from error
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}: it is not UTF-8 text ({error.reason}); save it as UTF-8 (iconv -f cp1252 -t utf-8)."
+            f"{path}: it is not {error.encoding} text ({error.reason}); save it as UTF-8, or in a "
+            "command set --encoding."
         ) from error
     except (ValueError, OSError, EOFError, KeyError, csv.Error, pyarrow().ArrowException) as error:
         said = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
@@ -317,10 +345,17 @@ def schema_of(path: str, format: str) -> Schema:
     return Schema(path, dict(zip(schema.names, schema.types)), counts)
 
 
-def columns_of(path: str, format: str) -> list[str]:
+def reader_of(format: str, encoding: str | None) -> Any:
+    """The reader of a format; an encoding only matters for text."""
+    if encoding is None or format not in SEPARATORS:
+        return FORMATS[format]
+    return Text(format.upper(), SEPARATORS[format], encoding)
+
+
+def columns_of(path: str, format: str, encoding: str | None = None) -> list[str]:
     """The column names of a table."""
     with reading(path, format):
-        names = FORMATS[format].columns(path)
+        names = reader_of(format, encoding).columns(path)
     _check_names(path, names)
     return names
 

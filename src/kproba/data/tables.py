@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..progress import RowProgress
-from .formats import FORMATS, SEPARATORS, Paths, columns_of, reading, resolve
+from .formats import SEPARATORS, Paths, columns_of, reader_of, reading, resolve
 from .kinds import EMPTY, NULLABLE_BOOLEAN, NUMBER, kind_of_column, pandas, wider
 from .sources import CHUNK_BYTES, Chunk, Source
 
@@ -27,7 +27,9 @@ SAMPLE_ROWS, SAMPLE_CELLS = 50_000, 5_000_000
 FEWEST_ROWS = 1_000
 
 
-def open_table(paths: Paths, format: str | None = None, frame_rows: int | None = None) -> Table:
+def open_table(
+    paths: Paths, format: str | None = None, frame_rows: int | None = None, encoding: str | None = None
+) -> Table:
     """Open the table in a CSV, TSV, Parquet, Arrow or Excel file, or in several files of the same format.
 
     Parameters
@@ -35,14 +37,16 @@ def open_table(paths: Paths, format: str | None = None, frame_rows: int | None =
     paths : a path, a glob such as ``"train/*.parquet"``, a directory, or a list of these
     format : "csv", "tsv", "parquet", "arrow" or "excel"; by default inferred from the suffix
     frame_rows : number of rows to read at a time; by default as many as take about 100 MB
+    encoding : encoding of text files; by default detected
     """
     files, format = resolve(paths, format, tables=True)
-    names = [columns_of(file, format) for file in files]
+    names = [columns_of(file, format, encoding) for file in files]
     for file, found in zip(files, names):
         missing = [name for name in names[0] if name not in found]
         if missing:
             raise ValueError(f"{file} lacks the column {missing[0]!r} of {files[0]}; all files need the same columns.")
-    return Table(tuple(files), format, names[0], frame_rows or _bounded(FRAME_ROWS, FRAME_CELLS, len(names[0])))
+    frame_rows = frame_rows or _bounded(FRAME_ROWS, FRAME_CELLS, len(names[0]))
+    return Table(tuple(files), format, names[0], frame_rows, encoding=encoding)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Table:
     types: dict[str, str] = field(default_factory=dict)
     is_read: bool = False
     holds: Any = None
+    encoding: str | None = None
 
     @property
     def name(self) -> str:
@@ -103,7 +108,7 @@ class Table:
 
     def _frames_of(self, file: str, columns: list[str], rows: int) -> Iterator:
         with reading(file, self.format):
-            for frame in FORMATS[self.format].frames(file, columns, rows, self.types, self.is_read):
+            for frame in reader_of(self.format, self.encoding).frames(file, columns, rows, self.types, self.is_read):
                 if len(frame):
                     yield frame[columns]
 
@@ -130,9 +135,31 @@ def labelled(frame, target: str) -> Labelled:
     return Labelled(known.drop(columns=target), strings[codes])
 
 
+def row_weights(column) -> np.ndarray:
+    """The weights in a column, NaN where they are missing; raises an error that shows the first word."""
+    weight = pandas().to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    words = column[np.isnan(weight) & column.notna().to_numpy()]
+    if len(words):
+        raise ValueError(f"the weight column {column.name!r} has {words.iloc[0]!r}; weights must be numbers.")
+    return weight
+
+
+class Rule(NamedTuple):
+    """Divides the rows of a table: ``holds(frame, start)`` says which rows it selects, ``columns`` what it has to see.
+
+    ``start`` is the number of the first row among those with a label.
+    """
+
+    columns: tuple[str, ...]
+    holds: Callable[[Any, int], np.ndarray]
+
+    def inverse(self) -> Rule:
+        return Rule(self.columns, lambda frame, start: ~self.holds(frame, start))
+
+
 @dataclass(frozen=True)
 class LabelledTable:
-    """The rows of a table that have a label in ``target``, with some of its columns.
+    """The rows of a table that have a label in ``target`` and obey ``rule``, with some of its columns.
 
     ``n_rows`` rows have a label and ``n_missing`` have none; ``counts`` is the number of rows of each label.
     """
@@ -143,6 +170,7 @@ class LabelledTable:
     counts: dict[Any, int]
     n_missing: int
     verbose: int = 0
+    rule: Rule | None = None
 
     @classmethod
     def of(cls, table: Table, columns: Sequence[str], target: str, verbose: int = 0) -> LabelledTable:
@@ -164,15 +192,29 @@ class LabelledTable:
 
     def frames(self, *beside: str, title: str = "reading") -> Iterator[Labelled]:
         """All rows, some at a time; ``beside`` names additional columns."""
-        wanted = dict.fromkeys([*self.columns, *beside, self.target])
-        for frame in self.table.frames(list(wanted), self.verbose, title):
-            found = labelled(frame, self.target)
-            if len(found.y):
-                yield found
+        return self._read([*self.columns, *beside], title)
+
+    def _read(self, columns: Sequence[str], title: str = "reading") -> Iterator[Labelled]:
+        wanted, start = dict.fromkeys([*columns, *(self.rule.columns if self.rule else ()), self.target]), 0
+        for part in self.table.frames(list(wanted), self.verbose, title):
+            frame, y = labelled(part, self.target)
+            start += len(y)
+            if self.rule is not None:
+                inside = self.rule.holds(frame, start - len(y))
+                frame, y = frame[inside], y[inside]
+            if len(y):
+                yield Labelled(frame, y)
 
     def labels(self) -> np.ndarray:
         """The labels of all rows."""
-        return np.concatenate([labelled(frame, self.target).y for frame in self.table.frames([self.target])])
+        return np.concatenate([y for _, y in self._read([])])
+
+    def where(self, rule: Rule) -> LabelledTable:
+        """The rows that a rule selects; reads the columns that it needs."""
+        found, counts = replace(self, rule=rule), Counter[Any]()
+        for _, y in found._read([]):
+            counts.update(y.tolist())
+        return replace(found, counts=dict(counts))
 
     def whole(self):
         """All rows as one frame."""
@@ -180,21 +222,32 @@ class LabelledTable:
 
     def take(self, numbers: np.ndarray):
         """Some rows as a frame, in the order of ``numbers``."""
+        return self._take(numbers).frame
+
+    def _take(self, numbers: np.ndarray) -> Labelled:
+        """Some rows with their labels, in the order of ``numbers``."""
         order, start, found = np.argsort(numbers), 0, []
         places = np.asarray(numbers)[order]
-        for frame, _ in self.frames(title="rows to show"):
+        for frame, y in self.frames(title="rows to show"):
             inside = places[(places >= start) & (places < start + len(frame))] - start
-            found.append(frame.iloc[inside])
+            found.append((frame.iloc[inside], y[inside]))
             start += len(frame)
             if start > places[-1]:
                 break
-        return pandas().concat(found, ignore_index=True).iloc[np.argsort(order)]
+        frames, labels = zip(*found)
+        back = np.argsort(order)
+        frame = pandas().concat(frames, ignore_index=True)[self.columns].iloc[back]
+        return Labelled(frame, np.concatenate(labels)[back])
 
     def sample(self, seed: int, size: int | None = None):
-        """A random sample of rows in table order; all rows if there are no more than ``size``."""
+        """The rows of :meth:`labelled_sample` as a frame."""
+        return self.labelled_sample(seed, size).frame
+
+    def labelled_sample(self, seed: int, size: int | None = None) -> Labelled:
+        """A random sample of rows with their labels, in table order; all rows if there are no more than ``size``."""
         size = size or _bounded(SAMPLE_ROWS, SAMPLE_CELLS, len(self.columns))
         drawn = np.random.default_rng(seed).choice(self.n_rows, min(size, self.n_rows), replace=False)
-        return self.take(np.sort(drawn))
+        return self._take(np.sort(drawn))
 
 
 class TableSource(Source):
@@ -209,7 +262,7 @@ class TableSource(Source):
         self._rows, self._transformer, self._weight = replace(rows, verbose=0), transformer, weight
         self._watch = watch
         first = next(rows.frames())
-        X = self._numbers(first.frame.iloc[:1])
+        X = self._numbers(first.frame[rows.columns].iloc[:1])
         self.name, self.n_rows = rows.table.name, rows.n_rows
         self.n_features, self.dtype, self.chunk_bytes = X.shape[1], X.dtype, CHUNK_BYTES
 
@@ -230,7 +283,7 @@ class TableSource(Source):
         X = self._numbers(frame[self._rows.columns])
         if columns_only:
             return Chunk(X, None, None, start)
-        weight = None if self._weight is None else frame[self._weight].to_numpy(dtype=np.float64, na_value=np.nan)
+        weight = None if self._weight is None else row_weights(frame[self._weight])
         return Chunk(X, y, weight, start)
 
     def _numbers(self, frame) -> np.ndarray:

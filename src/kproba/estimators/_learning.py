@@ -20,7 +20,7 @@ from ..kernels.learnt import Learnt
 from ..links import in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
-from ..search.learnt.outer_folds import LEAST_ROWS, LearntKernel, learn
+from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
 from ..threads import map_independent, n_workers
@@ -51,8 +51,10 @@ def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
     float64 ones, and rows that differ by less share a fold.
     """
     rows = most_informative_tags(_in_float32(scaled, data.rows, model.scaling))
-    with Progress(model.verbose, title=f"{type(model).__name__}: kernel") as progress:
-        return learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
+    with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
+        found = learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
+        progress.finish()
+    return found
 
 
 def _in_float32(scaled: Rows, unscaled: Rows, scaling: str | None) -> Rows:

@@ -394,6 +394,24 @@ def _its_words_can_be_found_and_weighted(vectorizer: Any) -> str | bool:
     return words is None or weights is None or len(weights) == len(words)
 
 
+def _a_description_of_columns(about: Any) -> bool:
+    """The positive class, and for some columns their values or the order of day and month."""
+    if not isinstance(about, dict) or not set(about) <= {"positive", "profile"}:
+        return False
+    profile = about.get("profile", {})
+    return isinstance(profile, dict) and all(
+        isinstance(name, str) and isinstance(each, dict) and len(each) == 1 and _describes_a_column(*each.items())
+        for name, each in profile.items()
+    )
+
+
+def _describes_a_column(item: tuple[Any, Any]) -> bool:
+    key, value = item
+    if key == "order":
+        return value in ("day/month", "month/day")
+    return key == "values" and isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def _its_pipeline_can_read_frames_and_training_rows(model: Any) -> bool:
     if not hasattr(model.pipeline, "predict_proba") or type(model.seen).__name__ not in ("NoneType", "SeenRows"):
         return False
@@ -628,6 +646,7 @@ _DECLARATIONS = (
         "TableModel",
         columns=[str],
         target=str,
+        about=(ABSENT, None, _a_description_of_columns),
         relations=[_its_pipeline_can_read_frames_and_training_rows, lambda model: check(model.seen)],
     ),
     holds(

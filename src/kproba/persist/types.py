@@ -17,9 +17,8 @@ from ..data.items import ORIGIN, Items, Memory, Table
 from ..estimators._base import KernelClassifier
 from ..estimators._partial import Partial
 from ..exceptions import ModelFileError
-from ..kernels import KERNELS, Kernel
+from ..kernels import KERNELS
 from ..links import LINKS, CalibratedSoftmax, CalibratedTags, PerTag, Sigmoid, Softmax
-from ..search.widths import TimesMedian
 
 #: Private classes of this package: the key used in model files, which never changes, and the current module and name of
 #: the class. Each has been reviewed: none of them calls its attributes or opens files. A user's function as a kernel
@@ -96,6 +95,9 @@ PLAIN_TYPES: dict[str, type] = {
 }
 
 
+#: The modules whose public names are all classes that a model file may hold.
+_PUBLIC = ("data.items", "decisions.reject", "estimators", "features.bags", "features.pictures", "features.sequences",
+           "kernels", "search.widths")  # fmt: skip
 _NOTHING = object()
 
 
@@ -103,9 +105,7 @@ _NOTHING = object()
 def _listed_classes() -> dict[str, tuple[str, str]]:
     """Tag → module and name. Every public estimator, kernel and collection of this package is on the list."""
     own = import_module("kproba")
-    public = (name for name in own.__all__ if isinstance(getattr(own, name), type))
-    kinds = (BaseEstimator, Kernel, Items, TimesMedian)
-    tags = {f"kproba.{name}": ("kproba", name) for name in public if issubclass(getattr(own, name), kinds)}
+    tags = {f"kproba.{name}": ("kproba", name) for module in _PUBLIC for name in own._NAMES[module].split()}
     return {
         **tags,
         **_OWN,
@@ -182,7 +182,7 @@ def state_of(obj: Any) -> dict[str, Any]:
 
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
-    "TableModel": {"seen": None},
+    "TableModel": {"seen": None, "about": None},
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric"},
     "ImportVectorMachine": {"refit": True},
 }

@@ -58,7 +58,7 @@ def learn(
     rows: Rows,
     seed: int,
     workers: int = 1,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Callable[[str, int], None] = lambda text, n: None,
     device: Device | None = None,
 ) -> LearntKernel:
     """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy."""
@@ -74,7 +74,7 @@ def learn(
         x = refine(np.mean(found, axis=0), rows, runs[0].steps.layout, seed, workers, device)
     all_rows = False  # centers="auto" takes them all anyway if they are few
     if rows.n_distinct > MANY_ROWS:
-        tell("learn the kernel: many rows")
+        tell("learn the kernel: many rows", 0)
         x = sharpened(x, rows, runs[0].steps.layout, seed, device)
         all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, all_rows)
@@ -84,11 +84,11 @@ def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[i
     """The leave-one-out and held-out losses for each number of steps, and the parameters of all runs."""
     curve: dict[int, tuple[float, float]] = {}
     seen: list[list[np.ndarray]] = []
-    for mark in MARKS:
+    for before, mark in zip((0, *MARKS), MARKS):
         found = map_independent(partial(Run.advance, n_steps=mark), runs, workers)
         seen.append([x for x, _ in found])
         curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean([loss for _, loss in found]))
-        tell(f"learn the kernel: {mark} steps")
+        tell(f"learn the kernel: {mark} steps", mark - before)
         losses = [loss for _, loss in curve.values()]
         if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
             break

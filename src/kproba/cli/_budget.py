@@ -1,0 +1,40 @@
+"""A limit on the time that a step may take."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OutOfTime(Exception):
+    """The time of :func:`time_limit` is over."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise :class:`OutOfTime` in the main thread if the block takes longer; a running BLAS call is finished first."""
+    lock, state = threading.Lock(), {"is_over": False, "is_late": False}
+
+    def interrupt() -> None:
+        with lock:
+            if not state["is_over"]:
+                state["is_late"] = True
+                _thread.interrupt_main()
+
+    if seconds <= 0:
+        raise OutOfTime
+    timer = threading.Timer(seconds, interrupt)
+    timer.daemon = True
+    try:
+        timer.start()
+        yield
+    except KeyboardInterrupt:
+        if state["is_late"]:
+            raise OutOfTime from None
+        raise
+    finally:
+        with lock:
+            state["is_over"] = True
+        timer.cancel()

@@ -1,0 +1,147 @@
+"""The columns of a training table as a person would check them: kind, gaps, an example, their use, what looks odd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.kinds import pandas
+from . import _kinds, _text
+from ._dates import order_of
+
+#: The use of each kind of column. Columns without a kind are dropped.
+USES = {
+    "numbers": "used as a number",
+    "dates": "year, month, day and so on",
+    "categories": "one 0/1 column for each of {n} values",
+    "text": "encoded by groups of letters",
+}
+CONSTANT, EMPTY = "constant", "empty"
+#: Characters of an example, columns listed, values of a category remembered, and rows needed to suspect a column.
+WIDEST, MOST_LISTED, MOST_VALUES, LEAST_ROWS = 24, 60, 200, 20
+#: A column predicts the target alone if neighbours in its order have another class this many times less than at random.
+LEAK = 0.05
+#: With at least this share of numbers, the other values of a text column are stray words.
+MOSTLY_NUMBERS = 0.8
+#: Names that identifiers have.
+_ID = re.compile(r"(?i)(^|[\W_])(id|ids|uuid|guid|key|index|nr|no|number|row)$|[a-z](Id|ID)$|^Unnamed: 0$")
+
+
+class Column(NamedTuple):
+    """A column of the training table; ``remarks`` say what looks odd."""
+
+    name: str
+    kind: str
+    missing: float
+    example: str
+    use: str
+    remarks: list[str]
+
+
+def overview(X, y: np.ndarray, kinds: Mapping[str, str], seed: int = 0) -> list[Column]:
+    """All columns of a frame; ``kinds`` has the kind of those that are used."""
+    return [_column(X[name], y, kinds.get(name), seed) for name in X.columns]
+
+
+def _column(values, y: np.ndarray, kind: str | None, seed: int) -> Column:
+    present = _present(values)
+    missing = 1.0 - len(present) / max(1, len(values))
+    distinct = present.nunique()
+    if kind is None:
+        kind, use = (CONSTANT, "dropped") if distinct else (EMPTY, "dropped")
+    else:
+        use = USES.get(kind, "used").format(n=distinct)
+    example = _shortened(present.iloc[0]) if len(present) else ""
+    remarks = [] if use == "dropped" else _remarks(values, present, y, kind, seed)
+    return Column(str(values.name), kind, missing, example, use, remarks)
+
+
+def _remarks(values, present, y: np.ndarray, kind: str, seed: int) -> list[str]:
+    found = []
+    if len(values) >= LEAST_ROWS and is_identifier(present, kind):
+        found.append("looks like an identifier: leave it out with --ignore")
+    if kind in ("categories", "text") and (words := stray_words(present)):
+        listed = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")
+        found.append(
+            f"numbers with stray words ({listed}), so it is read as words: empty these cells to use the numbers"
+        )
+    if len(values) >= LEAST_ROWS and is_leak(values, y, seed):
+        found.append("predicts the target alone: will it be known when you predict?")
+    return found
+
+
+def is_identifier(present, kind: str) -> bool:
+    """Whether the values are all distinct and consecutive, or named as identifiers are, or codes in one word."""
+    if len(present) < LEAST_ROWS or present.nunique() < len(present):
+        return False
+    is_named = bool(_ID.search(str(present.name)))
+    if kind == "numbers":
+        numbers = pandas().to_numeric(present, errors="coerce").dropna()
+        is_whole = len(numbers) == len(present) and bool((numbers % 1 == 0).all())
+        return is_whole and (is_named or set(np.abs(np.diff(np.sort(numbers)))) == {1})
+    return kind == "text" and (is_named or not present.astype(str).str.strip().str.contains(r"\s").any())
+
+
+def stray_words(present) -> list[str]:
+    """The values of a text column that are not numbers, if most are."""
+    if present.dtype.kind != "O":
+        return []
+    text = present.astype(str).str.strip()
+    for pattern in _kinds.STYLES.values():
+        is_number = text.str.fullmatch(pattern)
+        if MOSTLY_NUMBERS <= is_number.mean() < 1:
+            return sorted(set(text[~is_number]))
+    return []
+
+
+def is_leak(values, y: np.ndarray, seed: int = 0) -> bool:
+    """Whether neighbours in the order of a column nearly always have the same class; words are in random order."""
+    rng = np.random.default_rng(seed)
+    classes, shares = np.unique(y, return_counts=True)
+    by_chance = len(y) * (1.0 - ((shares / len(y)) ** 2).sum())
+    codes, distinct = pandas().factorize(values, sort=values.dtype.kind in "iufb")
+    place = codes if values.dtype.kind in "iufb" else np.append(rng.permutation(len(distinct)), len(distinct))[codes]
+    order = np.lexsort([rng.random(len(y)), place])  # equal values in random order
+    changes = int((y[order][1:] != y[order][:-1]).sum())
+    return len(classes) > 1 and changes <= max(len(classes) - 1, LEAK * by_chance) and by_chance >= 2 * len(classes)
+
+
+def table(found: list[Column]) -> str:
+    """The columns as text; those with remarks first if there are too many to list."""
+    listed = sorted(found, key=lambda each: not each.remarks)[:MOST_LISTED] if len(found) > MOST_LISTED else found
+    rows = [
+        [_shortened(c.name), c.kind, _text.percent(c.missing) if c.missing else "", c.example, c.use] for c in listed
+    ]
+    lines = _text.columns(["column", "kind", "missing", "example", "use"], rows, left=(0, 1, 3, 4)).split("\n")
+    noted = [line for row, each in zip(lines[1:], listed) for line in (row, *(f"  ! {text}" for text in each.remarks))]
+    more = [f"and {len(found) - len(listed):,} more columns"] if len(found) > len(listed) else []
+    return "\n".join([lines[0], *noted, *more])
+
+
+def profile(X, kinds: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What new rows are compared with: the values of categories, and the order of day and month in dates."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, kind in kinds.items():
+        if kind == "categories" and (values := _words(X[name])) and len(values) <= MOST_VALUES:
+            found[name] = {"values": sorted(values)}
+        elif kind == "dates" and (order := order_of(X[name])):
+            found[name] = {"order": order}
+    return found
+
+
+def _words(column) -> set[str]:
+    """The distinct values as text; whole numbers without decimals."""
+    return {_kinds._as_text(v) if isinstance(v, float) else str(v).strip() for v in _present(column).unique()}
+
+
+def _present(values):
+    found = values.dropna()
+    return found[~found.isin(_kinds.MISSING)] if found.dtype.kind == "O" else found
+
+
+def _shortened(value) -> str:
+    text = f"{value:g}" if isinstance(value, float) else _text.printable(value)
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
