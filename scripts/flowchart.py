@@ -10,7 +10,6 @@ import re
 import sys
 from html import escape
 from pathlib import Path
-from textwrap import wrap
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -47,7 +46,13 @@ def _lines(link: ElementTree.Element) -> list[tuple[str, str]]:
     """The name of a box, and what it says in lines that fit."""
     texts = [(each.get("class", ""), each.text or "") for each in link.iter("text")]
     says = " ".join(text for kind, text in texts if kind == "small")
-    return [line for line in texts if line[0] != "small"] + [("small", line) for line in wrap(says, LETTERS)]
+    return [line for line in texts if line[0] != "small"] + [("small", line) for line in _folded(says)]
+
+
+def _folded(text: str) -> list[str]:
+    """A long text on two lines, the second one behind its last comma."""
+    first, comma, second = text.rpartition(", ")
+    return [first + ",", second] if comma and len(text) > LETTERS else [text]
 
 
 def stacked(svg: str) -> str:

@@ -58,7 +58,7 @@ def test_absolute_links_stay():
 def test_lowest_versions_are_those_of_all_that_users_install():
     found = script("lowest").lowest(PROJECT)
     assert set(found) >= {re.split(r"[>\[]", each)[0] for each in PROJECT["dependencies"]}
-    assert found["scipy"] == "1.14" and "dask" in found and "pytest" not in found
+    assert re.fullmatch(r"[\d.]+", found["dask"]) and "pytest" not in found
 
 
 def test_an_upper_bound_is_refused_until_somebody_says_what_it_means():
