@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "parallel": 2,
     "download_all_examples": False,
     "show_memory": False,
+    "default_thumb_file": str(HERE / "_static" / "logo.svg"),  # of examples that were not run
     "min_reported_time": 1_000_000,  # how long examples take is in benchmarks/results
     "remove_config_comments": True,
 }

@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks import (
     all_centers,
     command,
+    dots,
     first_minutes,
     fuzzing,
     interruptions,
     many_rows,
+    pictures,
     random_problems,
     results,
     rivals,
@@ -51,6 +54,7 @@ MODULES = (
     "centers",
     "run",
     "tables",
+    "pictures",
     "out_of_core",
 )
 
@@ -150,6 +154,52 @@ def test_table_without_a_result_stays_and_an_unknown_one_is_refused(tmp_path):
     assert tables.render(text, tmp_path) == text
     with pytest.raises(ValueError, match="no table 'other'"):
         tables.render("<!-- table: other -->\n<!-- /table -->", tmp_path)
+
+
+def test_table_of_a_result_without_a_column_stays_and_says_so(tmp_path, capsys):
+    results.write("letter", {"cells": {"kproba": {"log_loss": 0.1}}}, tmp_path)
+    text = "<!-- table: letter -->\nkept\n<!-- /table -->"
+    assert tables.render(text, tmp_path) == text
+    assert "letter.json has no 'error'" in capsys.readouterr().err
+
+
+def test_headline_ranks_the_methods_and_has_no_stamp(tmp_path):
+    results.write("quality", quality_payload(), tmp_path)
+    text = tables.render("<!-- table: headline -->\n<!-- /table -->", tmp_path)
+    assert "2 real datasets" in text and "kproba 1.5, SVC 1.5, nystroem 3.0" in text
+    assert "commit" not in text
+
+
+def test_pictures_are_drawn_and_check_tells_stale_ones(tmp_path):
+    results.write("quality", quality_payload(), tmp_path)
+    arguments = ["--results", str(tmp_path)]
+    with pytest.raises(SystemExit, match=r"out of date: quality_log_loss.svg, quality_seconds.svg"):
+        pictures.main([*arguments, "--check"])
+    pictures.main(arguments)
+    pictures.main([*arguments, "--check"])
+    text = (tmp_path / "quality_log_loss.svg").read_text(encoding="utf-8")
+    assert text.index(">one<") < text.index(">two<")  # where kproba leads furthest is on top
+    ElementTree.fromstring(text)
+
+
+def test_pictures_are_those_of_the_results():
+    pictures.main(["--check"])
+
+
+def test_marks_stand_where_their_values_are():
+    axis = dots.Axis("x", 0.1, 10, (0.1, 1, 10), reference=1)
+    ends = [axis.place(value) for value in (0.1, 10)]
+    assert axis.place(1) == pytest.approx(np.mean(ends))  # a logarithmic axis
+    assert [axis.place(value) for value in (0.01, 100)] == ends
+    assert [axis.beyond(value) for value in (0.01, 0.1, 10, 100)] == ["below", "", "", "above"]
+
+
+def test_a_picture_escapes_names_and_leaves_out_missing_values():
+    rows = {"a_b": {"<x>": 1.0, "y": 2.0}, "c": {"y": 100.0}}
+    text = dots.plot("T & U", rows, {"<x>": "<x>", "y": "y"}, dots.Axis("label", 0.1, 10, (0.1, 1, 10), 1))
+    marks = [each.get("fill") for each in ElementTree.fromstring(text).iter() if each.get("class") == "marks"]
+    assert marks.count("#0072B2") == 2 and marks.count("#D55E00") == 3  # one of them in the legend
+    assert "T &amp; U" in text and ">a b<" in text
 
 
 def test_every_table_renders(tmp_path):

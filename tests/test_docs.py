@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -60,8 +61,25 @@ def as_module(line: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_targets_of_make_are_there(page):
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = [line.split()[1] for language, text in blocks(page) if language == "sh" for line in text.splitlines()]
-    assert set(named) <= targets
+    assert {words[1] for words in shell(page) if words[0] == "make"} <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pip_is_asked_for_this_folder_and_for_extras_that_there_are(page):
+    """`pip install kproba` in a block would be copied, and find nothing until kproba is published."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for words in shell(page):
+        assert words[0] in ("make", "pip"), f"{page.name}: {' '.join(words)}"
+        if words[0] == "pip":
+            found = re.fullmatch(r"\.(?:\[([a-z,]+)\])?", words[-1])
+            assert found and words[1] == "install", f"{page.name}: {' '.join(words)}"
+            assert set(filter(None, (found[1] or "").split(","))) <= set(extras)
+
+
+def shell(page: Path) -> list[list[str]]:
+    """The words of every line of a block of shell, without comments."""
+    texts = [text for language, text in blocks(page) if language == "sh"]
+    return [shlex.split(line, comments=True) for text in texts for line in text.splitlines()]
 
 
 def slugs(page: Path) -> set[str]:
@@ -83,16 +101,21 @@ def test_links_lead_somewhere(page):
     assert [each for each in targets if not each.startswith("http") and not is_there(each, page)] == []
 
 
-def test_the_flowchart_leads_to_guides():
-    chart = (ROOT / "docs" / "_static" / "choose.svg").read_text()
+@pytest.mark.parametrize("name", ["choose.svg", "choose_phone.svg"])
+def test_the_flowchart_leads_to_guides(name):
+    chart = (ROOT / "docs" / "_static" / name).read_text()
     targets = re.findall(r'href="\.\./([^"]+)"', chart)
     assert len(targets) > 10
     assert all(is_there(each.replace(".html", ".md"), ROOT / "docs" / "choose.md") for each in targets)
 
 
+def test_the_flowchart_for_phones_is_that_of_the_wide_one():
+    subprocess.run([sys.executable, ROOT / "scripts" / "flowchart.py", "--check"], check=True)
+
+
 def test_the_readme_names_every_guide():
     readme = (ROOT / "README.md").read_text()
-    of_the_site = {"index.md", "api.md", "contributing.md", "changelog.md"}
+    of_the_site = {"index.md", "api.md", "contributing.md", "changelog.md", "security.md"}
     assert {page.name for page in ROOT.glob("docs/*.md") if f"(docs/{page.name})" not in readme} == of_the_site
 
 

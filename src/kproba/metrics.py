@@ -41,7 +41,7 @@ def _row_brier(codes: np.ndarray, proba: np.ndarray) -> np.ndarray:
 def surface_loss(
     y_true: Targets, proba: Inputs, *, labels: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Loss_surf of 2013 Eq. 1, to be maximised: half of one minus the Brier score.
+    """Loss_surf, equation 1 of 2013, to be maximised: half of one minus the Brier score.
 
     It is the mean over rows of p_own − ½ Σ_y p_y²; a perfect prediction reaches ½.
 

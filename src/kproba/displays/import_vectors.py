@@ -11,7 +11,7 @@ from ._drawing import axes_in_a_row
 
 
 class ImportPathDisplay:
-    """The search path of an import vector machine (2001 Fig. 2).
+    """The search path of an import vector machine, as in figure 2 of 2001.
 
     Shows the losses on the tuning rows and the number of import points as functions of λ, and the objective as a
     function of the number of points.

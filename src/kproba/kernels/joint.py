@@ -15,7 +15,7 @@ from .given import FromCallable
 
 @dataclass(frozen=True)
 class JointKernel(FromCallable):
-    """A function ``K(X, y, Z, z) -> (n, b)`` that compares rows *with their classes*: K'(x, x', y, y') of 2010 Eq. 4.
+    """A function ``K(X, y, Z, z) -> (n, b)`` that compares rows *with their classes*, as in equation 4 of 2010.
 
     X (n, d) and Z (b, d) are rows, y (n,) and z (b,) a class label for each of them. The score of class y is
 

@@ -162,7 +162,7 @@ class Radial(Kernel):
 
 @dataclass(frozen=True)
 class Gaussian(Radial):
-    """exp(−‖x − z‖²/2σ²), 2010 Eq. 6.
+    """exp(−‖x − z‖²/2σ²), equation 6 of 2010.
 
     >>> import numpy as np
     >>> Gaussian(width=1.0)(np.zeros((1, 2)), np.array([[0.0, 0.0], [1.0, 1.0]])).round(4)
