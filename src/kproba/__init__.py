@@ -21,6 +21,7 @@ from .exceptions import (
     TargetWarning,
     UnitsWarning,
     UnreadableWarning,
+    UnseenWarning,
 )
 from .explanations import Explanation, explain, partial_dependence
 from .features.bags import BagOfFeatures
@@ -83,6 +84,7 @@ __all__ = [
     "TimesMedian",
     "UnitsWarning",
     "UnreadableWarning",
+    "UnseenWarning",
     "conformal_sets",
     "displays",
     "explain",
