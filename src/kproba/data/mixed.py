@@ -21,7 +21,7 @@ from scipy import sparse
 from ..exceptions import UnreadableWarning, UnseenWarning
 from ..messages import did_you_mean, listing, warn
 from .labels import is_missing
-from .text_numbers import style_of, to_numbers
+from .text_numbers import MISSING, style_of, to_numbers
 
 #: Levels with fewer rows share one code.
 FEWEST_ROWS = 3
@@ -288,7 +288,7 @@ def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarra
     for value, n in zip(cells.values, cells.counts.tolist()):
         counts[as_text(value, name)] += n
     style = style_of(counts)
-    if style is None and counts and set(counts) - {""}:
+    if style is None and any(text.strip() not in MISSING for text in counts):
         if or_category:
             return None, "."
         raise ValueError(
@@ -312,15 +312,14 @@ def _floats_of_cells(name: Any, cells: Cells, mark: str) -> np.ndarray:
     style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False)
     numbers = to_numbers(texts, mark if style is None else style.mark)
     exact = [float(v) if isinstance(v, Real) else number for v, number in zip(cells.values, numbers)]
-    found = np.array([*exact, np.nan])[cells.index]
-    present = cells.index >= 0
-    if len(texts) and present.any() and np.isnan(found[present]).all() and style_of(dict.fromkeys(texts, 1.0)) is None:
+    words = [text for text in texts if text.strip() not in MISSING]
+    if words and np.isnan(exact).all():
         warn(
-            f"column {name!r}: the model was fitted on numbers, but none of the {np.count_nonzero(present)} values, "
-            f"such as {texts[0]!r}, can be read as such; they are treated as missing.",
+            f"column {name!r}: the model was fitted on numbers, but none of the values, such as {words[0]!r}, can be "
+            "read as such; they are treated as missing.",
             UnreadableWarning,
         )
-    return _finite(name, found)
+    return _finite(name, np.array([*exact, np.nan])[cells.index])
 
 
 def _is_plain(column: Any) -> bool:

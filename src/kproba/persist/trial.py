@@ -120,11 +120,15 @@ def through(steps: list[Any], row: Any) -> None:
             row = np.asarray(row) if hasattr(row, "columns") else row
         row = step.transform(row)
     if isinstance(last, KernelClassifier):
-        values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
-        if row.shape != (1, last.n_features_in_) or not np.isfinite(values).all():
+        if row.shape != (1, last.n_features_in_) or (last.columns_ is None and not _is_finite(row)):
             raise ModelFileError(
                 f"{type(last).__name__} needs {last.n_features_in_} columns, but the steps before return others."
             )
+
+
+def _is_finite(row: Any) -> bool:
+    values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
+    return bool(np.isfinite(values).all())
 
 
 def is_fitted(step: Any) -> bool:
