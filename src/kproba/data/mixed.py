@@ -36,7 +36,7 @@ TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 class Cells(NamedTuple):
     """The distinct values of a column, and the number of each row's value among them; −1 if it is missing."""
 
-    values: list[Any]
+    values: Any  # a list or an index of pandas, which takes less memory than its values as objects
     index: np.ndarray
 
     @property
@@ -84,20 +84,21 @@ class Category:
     @property
     def codes(self) -> dict[str, int]:
         """The code of each known level."""
-        return {text: code for code, text in enumerate(self.levels)} | dict.fromkeys(self.rare, len(self.levels))
+        found = {text: code for code, text in enumerate(self.levels)}
+        found.update(dict.fromkeys(self.rare, len(self.levels)))
+        return found
 
     def encoded(self, name: Any, column: Any) -> np.ndarray:
         cells, codes = cells_of(name, column), self.codes
         known = [codes.get(as_text(value, name), UNSEEN) for value in cells.values]
-        found = np.array([*known, self.missing], dtype=np.float64)[cells.index]  # the last one for −1
-        present = found[cells.index >= 0]
-        if len(present) >= SEVERAL and (present == UNSEEN).all():
+        n_present = int(cells.counts.sum())
+        if n_present >= SEVERAL and all(code == UNSEEN for code, n in zip(known, cells.counts) if n):
             warn(
-                f"column {name!r}: none of the {len(present)} values, such as {as_text(cells.values[0])!r}, occurred "
-                f"in the training rows, which have {listing(self.levels)}; check that the columns are in order.",
+                f"column {name!r}: none of the {n_present} values, such as {as_text(cells.values[0])!r}, occurred in "
+                f"the training rows, which have {listing(self.levels)}; check that the columns are in order.",
                 UnseenWarning,
             )
-        return found
+        return np.array([*known, self.missing], dtype=np.float64)[cells.index]  # the last one for −1
 
     def decoded(self, codes: np.ndarray) -> np.ndarray:
         """The level of each code; "(rare)" for levels that share a code, and None for missing ones."""
@@ -279,7 +280,7 @@ def _is_category(column: Any, cells: Cells) -> bool:
     dtype = getattr(column, "dtype", None)
     if str(dtype).partition("(")[0] in ("category", "Categorical", "Enum"):
         return True
-    return bool(cells.values) and all(isinstance(value, bool | np.bool_) for value in cells.values)
+    return len(cells.values) > 0 and all(isinstance(value, bool | np.bool_) for value in cells.values)
 
 
 def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarray | None, str]:
@@ -350,7 +351,7 @@ def _finite(name: Any, values: np.ndarray) -> np.ndarray:
 def cells_of(name: Any, column: Any) -> Cells:
     """The distinct values of a column of any type."""
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # a categorical column of pandas
-        return Cells(column.cat.categories.tolist(), np.asarray(column.cat.codes))
+        return Cells(column.cat.categories, np.asarray(column.cat.codes))
     if hasattr(column, "iloc"):
         return _factorized(name, column)
     values = column.to_list() if hasattr(column, "to_list") else np.asarray(column).tolist()
@@ -369,7 +370,7 @@ def _factorized(name: Any, column: Any) -> Cells:
         index, values = factorize(column, use_na_sentinel=True)
     except TypeError as error:
         raise _not_a_cell(name, column) from error
-    return Cells(values.tolist(), index)
+    return Cells(values, index)
 
 
 def _not_a_cell(name: Any, column: Any) -> TypeError:
