@@ -15,12 +15,12 @@ from statistics import mean, median
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
+from tests import messy
 
 from kproba import LSPC
 from kproba.cli import compare
 from kproba.data.mixed import MixedColumns
 from kproba.data.real import load
-from tests import messy
 
 from . import results
 from .command import TARGET, frame_of

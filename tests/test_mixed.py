@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import kernel_ridge, learnt_kernel, mixed_kernel, one_hot, shapley_by_subsets
 from sklearn.base import clone
 from sklearn.inspection import PartialDependenceDisplay
 from sklearn.pipeline import make_pipeline
@@ -39,6 +38,7 @@ from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Matern, Pairs
 from kproba.search.learnt.device_sample import DeviceSample
 from kproba.search.learnt.parameters import Layout
 from kproba.search.learnt.sample import Sample
+from oracles import kernel_ridge, learnt_kernel, mixed_kernel, one_hot, shapley_by_subsets
 
 CLASSIFIERS = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
 LEARNT = Learnt((1.0, 0.5, 0.3, 0.7), (1.0, 2.0, 0.5), (0.4, 0.3, 0.2, 0.1))
@@ -240,14 +240,20 @@ class TestEncoding:
     def test_layout(self):
         frame, _ = frame_of()
         columns = MixedColumns.of(frame, "from_dtype")
-        assert columns.categorical == (1, 2, 3)
-        assert columns.origins == (0, 1, 2, 3, 4, 0)
+        assert columns.categorical == (2, 3, 4)
+        assert columns.origins == (0, 0, 1, 2, 3, 4)
         X = columns(frame)
-        np.testing.assert_array_equal(X[:, 5], frame.age.isna())
+        np.testing.assert_array_equal(X[:, 1], frame.age.isna())
         np.testing.assert_array_equal(X[frame.age.isna(), 0], columns.columns[0].center)
         again = columns.decoded(X)
         assert again[:, 1].tolist() == [None if pd.isna(city) else city for city in frame.city]
         np.testing.assert_array_equal(again[:, 0].astype(float), frame.age)
+        marked = MixedColumns.of(frame, "from_dtype", marks_levels=True)
+        assert marked.origins == (0, 0, 1, 1, 1, 1, 2, 3, 3, 3, 4)  # a column per level, but not for two
+        assert marked.categorical == (6,)
+        assert marked.decoded(marked(frame)).astype(str).tolist() == again.astype(str).tolist()
+        new = marked(frame[:1].assign(city="Paris"))
+        assert not new[0, 2:6].any() and marked.decoded(new)[0, 1] == "(unseen)"
 
     def test_rare_levels_share_a_code(self):
         column = pd.DataFrame({"a": ["x"] * 5 + ["y"] * 3 + ["p", "q", "q", None]})
@@ -317,7 +323,7 @@ class TestEncoding:
             {"price": ["€ 1.200,50", "3,5", "-", None] * 3, "share": ["7 %", "1,234.5", "−2", "?"] * 3}
         )
         found = MixedColumns.of(frame, "from_dtype")
-        np.testing.assert_array_equal(found(frame)[:4, :2], [[1200.5, 7], [3.5, 1234.5], [3.5, -2], [3.5, 7]])
+        np.testing.assert_array_equal(found(frame)[:4, ::2], [[1200.5, 7], [3.5, 1234.5], [3.5, -2], [3.5, 7]])
 
     def test_new_rows_that_cannot_be_read(self):
         frame, y = frame_of(60)
@@ -328,10 +334,10 @@ class TestEncoding:
     def test_choice_of_columns(self):
         frame, y = frame_of(60)
         for choice in (["visits", "city", "size", "member"], [1, 2, 3, 4], np.array([False, True, True, True, True])):
-            assert quick(categorical_features=choice).fit(frame, y).columns_.categorical == (1, 2, 3, 4)
+            assert quick(categorical_features=choice).fit(frame, y).columns_.categorical == (2, 3, 4, 5)
         X = frame[["age", "visits"]].to_numpy()
         model = quick(categorical_features=[1]).fit(X, y)
-        assert model.columns_.categorical == (1,)
+        assert model.columns_.categorical == (2,)
         assert quick(categorical_features=None).fit(X, y).columns_.categorical == ()
 
     @pytest.mark.parametrize(
@@ -375,6 +381,7 @@ class TestEncoding:
 
 class TestEstimators:
     @pytest.mark.parametrize("make", CLASSIFIERS)
+    @pytest.mark.filterwarnings("ignore::kproba.ConvergenceWarning")
     def test_learns_from_everything(self, make):
         """The class follows from a category and a number; the kernel is learnt."""
         frame, y = frame_of(240, gaps=0.05)
@@ -536,7 +543,8 @@ class TestFiles:
         "spoil",
         [
             lambda m: object.__setattr__(m.basis_.kernel, "categorical", (1, 9)),
-            lambda m: object.__setattr__(m.basis_.kernel, "categorical", (1,)),
+            lambda m: object.__setattr__(m.basis_.kernel, "categorical", (2,)),
+            lambda m: object.__setattr__(m.columns_.columns[1], "marked", (0, 1, 9)),
             lambda m: object.__setattr__(m.columns_.columns[1], "levels", ("b", "a")),
             lambda m: object.__setattr__(m.columns_.columns[1], "rare", ("Bern",)),
             lambda m: object.__setattr__(m.columns_.columns[0], "center", np.inf),

@@ -57,7 +57,7 @@ class TargetWarning(KprobaWarning):
 
 
 class UnseenWarning(KprobaWarning):
-    """New rows lack values that all training rows have, or have none of their categories; the message names the column."""
+    """New rows lack values that all training rows have, or have none of their categories; the message names them."""
 
 
 class UnitsWarning(KprobaWarning):

@@ -1,9 +1,9 @@
 """Tables of numbers, categories and missing values as one matrix of floats.
 
-Column j of the matrix belongs to column j of the table. A category becomes an integer code, which kernels only compare
-for equality. A missing number lies at the centre of its column and is marked in a further 0/1 column, which has a
-weight of its own: a missing number is then at a learnt distance from all others. That keeps every kernel positive
-definite; a constant distance between "missing" and every number would not.
+A category becomes an integer code, which kernels only compare for equality, or if it has few levels and the kernel is
+learnt a 0/1 column for each. A missing number lies at the centre of its column and is marked in a further 0/1 column,
+which has a weight of its own: a missing number is then at a learnt distance from all others. That keeps every kernel
+positive definite; a constant distance between "missing" and every number would not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from .text_numbers import MISSING, style_of, to_numbers
 
 #: Levels with fewer rows share one code.
 FEWEST_ROWS = 3
+#: Largest number of levels, with those of rare and missing values, that have a column each.
+MOST_MARKED = 12
 #: Codes of a value that the training rows do not have. Rare levels and missing values have the codes after the others.
 UNSEEN = -1
 #: Number of values of which all must be unseen for a warning.
@@ -37,11 +39,12 @@ class Cells(NamedTuple):
     """The distinct values of a column, and the number of each row's value among them; −1 if it is missing."""
 
     values: Any  # a list or an index of pandas, which takes less memory than its values as objects
-    index: np.ndarray
+    place: np.ndarray
 
     @property
     def counts(self) -> np.ndarray:
-        return np.bincount(self.index[self.index >= 0], minlength=len(self.values))
+        """Number of rows of each value."""
+        return np.bincount(self.place[self.place >= 0], minlength=len(self.values))
 
 
 @dataclass(frozen=True)
@@ -52,29 +55,56 @@ class Number:
     has_gaps: bool
     mark: str = "."
 
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return 1 + self.has_gaps
+
     def floats(self, name: Any, column: Any) -> np.ndarray:
         """The numbers of new rows; NaN if missing."""
         found = _as_floats(name, column)
         return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark)
 
-    def decoded(self, values: np.ndarray) -> np.ndarray:
-        return values
+    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+        """Write the columns of the matrix: the numbers, and which of them are missing."""
+        found = self.floats(name, column)
+        missing = np.isnan(found)
+        if self.has_gaps:
+            out[:, 1] = missing
+        elif missing.any():
+            warn_of_gaps([name])
+        out[:, 0] = np.where(missing, self.center, found)
+
+    def decoded(self, block: np.ndarray) -> np.ndarray:
+        """The numbers, NaN where one is missing."""
+        return np.where(block[:, 1] > 0.5, np.nan, block[:, 0]) if self.has_gaps else block[:, 0]
 
 
 @dataclass(frozen=True)
 class Category:
-    """A column of categories: the levels that have a code each, and the rare ones that share one."""
+    """A column of categories: the levels that have a code each, and the rare ones that share one.
+
+    ``marked`` are the codes that have a 0/1 column each instead of one column of codes.
+    """
 
     levels: tuple[str, ...]
     rare: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, cells: Cells) -> Category:
+    def of(cls, cells: Cells, marks_levels: bool = False) -> Category:
         counts: Counter[str] = Counter()
         for text, n in zip(map(as_text, cells.values), cells.counts.tolist()):
             counts[text] += n
-        several = sorted(text for text, n in counts.items() if n >= FEWEST_ROWS)
-        return cls(tuple(several), tuple(sorted(text for text, n in counts.items() if 0 < n < FEWEST_ROWS)))
+        several = tuple(sorted(text for text, n in counts.items() if n >= FEWEST_ROWS))
+        rare = tuple(sorted(text for text, n in counts.items() if 0 < n < FEWEST_ROWS))
+        seen = (*range(len(several)), *[len(several)] * bool(rare), *[len(several) + 1] * bool((cells.place < 0).any()))
+        return cls(several, rare, seen if marks_levels and 2 < len(seen) <= MOST_MARKED else ())
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return len(self.marked) or 1
 
     @property
     def missing(self) -> int:
@@ -88,9 +118,15 @@ class Category:
         found.update(dict.fromkeys(self.rare, len(self.levels)))
         return found
 
-    def encoded(self, name: Any, column: Any) -> np.ndarray:
+    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+        """Write the columns of the matrix: the codes, or which of them it is."""
         cells, codes = cells_of(name, column), self.codes
         known = [codes.get(as_text(value, name), UNSEEN) for value in cells.values]
+        self._warn_if_unseen(name, cells, known)
+        found = np.array([*known, self.missing], dtype=np.float64)[cells.place]  # the last one for −1
+        out[:] = found[:, None] == self.marked if self.marked else found[:, None]
+
+    def _warn_if_unseen(self, name: Any, cells: Cells, known: list[int]) -> None:
         n_present = int(cells.counts.sum())
         if n_present >= SEVERAL and all(code == UNSEEN for code, n in zip(known, cells.counts) if n):
             warn(
@@ -98,12 +134,14 @@ class Category:
                 f"the training rows, which have {listing(self.levels)}; check that the columns are in order.",
                 UnseenWarning,
             )
-        return np.array([*known, self.missing], dtype=np.float64)[cells.index]  # the last one for −1
 
-    def decoded(self, codes: np.ndarray) -> np.ndarray:
-        """The level of each code; "(rare)" for levels that share a code, and None for missing ones."""
+    def decoded(self, block: np.ndarray) -> np.ndarray:
+        """The level of each row; "(rare)" for levels that share a code, and None for missing ones."""
         names = np.array([*self.levels, "(rare)", None, "(unseen)"], dtype=object)
-        return names[codes.astype(np.intp)]
+        if not self.marked:
+            return names[block[:, 0].astype(np.intp)]
+        codes = np.append(self.marked, UNSEEN)
+        return names[codes[np.where(block.max(axis=1) > 0.5, block.argmax(axis=1), len(self.marked))]]
 
 
 @dataclass(frozen=True)
@@ -113,61 +151,50 @@ class MixedColumns:
     columns: tuple[Number | Category, ...]
 
     @classmethod
-    def of(cls, X: Any, categorical_features: Any) -> MixedColumns:
-        """Look at the training rows. ``categorical_features`` says which columns hold categories."""
-        chosen = chosen_columns(X, categorical_features)
-        return cls(tuple(_column_of(name, column, is_code) for (name, column), is_code in zip(columns_of(X), chosen)))
+    def of(cls, X: Any, categorical_features: Any, marks_levels: bool = False) -> MixedColumns:
+        """Look at the training rows.
 
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """The columns of the matrix that hold codes."""
-        return tuple(j for j, column in enumerate(self.columns) if isinstance(column, Category))
-
-    @property
-    def gaps(self) -> tuple[int, ...]:
-        """The columns of the table whose missing numbers are marked in a column of the matrix, in that order."""
-        return tuple(j for j, column in enumerate(self.columns) if isinstance(column, Number) and column.has_gaps)
+        ``categorical_features`` says which columns hold categories. With ``marks_levels``, those with few levels get a
+        0/1 column for each of them, so that a kernel can learn a weight for each.
+        """
+        found = zip(columns_of(X), chosen_columns(X, categorical_features))
+        return cls(tuple(_column_of(name, column, is_code, marks_levels) for (name, column), is_code in found))
 
     @property
     def origins(self) -> tuple[int, ...]:
         """For each column of the matrix, the column of the table that it comes from."""
-        return *range(len(self.columns)), *self.gaps
+        return tuple(j for j, column in enumerate(self.columns) for _ in range(column.width))
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """The columns of the matrix that hold codes."""
+        kinds = [isinstance(column, Category) and not column.marked for column in self.columns]
+        return tuple(place for place, j in enumerate(self.origins) if kinds[j])
+
+    @property
+    def _blocks(self) -> list[slice]:
+        """The columns of the matrix that belong to each column of the table."""
+        ends = np.cumsum([column.width for column in self.columns]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends)]
 
     def __call__(self, X: Any) -> np.ndarray:
-        """The matrix (n, d + gaps) of rows with these columns."""
-        n, d, gaps = shape_of(X)[0], len(self.columns), self.gaps
-        matrix, filled = np.zeros((n, d + len(gaps))), []
-        for j, ((name, values), column) in enumerate(zip(columns_of(X), self.columns)):
-            if isinstance(column, Category):
-                matrix[:, j] = column.encoded(name, values)
-                continue
-            found = column.floats(name, values)
-            missing = np.isnan(found)
-            matrix[:, j] = np.where(missing, column.center, found)
-            if column.has_gaps:
-                matrix[:, d + gaps.index(j)] = missing
-            elif missing.any():
-                filled.append(name)
-        if filled:
-            warn_of_gaps(filled)
+        """The matrix of rows with these columns."""
+        matrix = np.empty((X.shape[0], len(self.origins)))
+        for (name, values), column, block in zip(columns_of(X), self.columns, self._blocks):
+            column.write(name, values, matrix[:, block])
         return matrix
 
     def decoded(self, matrix: np.ndarray) -> np.ndarray:
         """The table that a matrix stands for: numbers with NaN, and if there are categories objects."""
-        d = len(self.columns)
-        table = np.empty((len(matrix), d), dtype=object if self.categorical else np.float64)
-        for j, column in enumerate(self.columns):
-            table[:, j] = column.decoded(matrix[:, j])
-        for place, j in enumerate(self.gaps):
-            table[matrix[:, d + place] > 0.5, j] = np.nan
+        has_categories = any(isinstance(column, Category) for column in self.columns)
+        table = np.empty((len(matrix), len(self.columns)), dtype=object if has_categories else np.float64)
+        for j, (column, block) in enumerate(zip(self.columns, self._blocks)):
+            table[:, j] = column.decoded(matrix[:, block])
         return table
 
     def per_column(self, shares: np.ndarray) -> np.ndarray:
-        """Sums over the columns of the matrix (k, d + gaps) that belong to the same column of the table (k, d)."""
-        d = len(self.columns)
-        total = shares[..., :d].copy()
-        total[..., list(self.gaps)] += shares[..., d:]
-        return total
+        """Sums over the columns of the matrix (k, m) that belong to the same column of the table (k, d)."""
+        return np.stack([shares[..., block].sum(axis=-1) for block in self._blocks], axis=-1)
 
 
 def warn_of_gaps(names: Sequence[Any]) -> None:
@@ -195,10 +222,6 @@ def is_rectangular(X: Any) -> bool:
     return _names(X) is not None or (isinstance(X, np.ndarray) and X.ndim == 2)
 
 
-def shape_of(X: Any) -> tuple[int, int]:
-    return X.shape[0], X.shape[1]
-
-
 def columns_of(X: Any) -> Iterator[tuple[Any, Any]]:
     """The name or number of each column, and its values."""
     names = _names(X)
@@ -212,15 +235,15 @@ def columns_of(X: Any) -> Iterator[tuple[Any, Any]]:
 
 def chosen_columns(X: Any, categorical_features: Any) -> list[bool | None]:
     """For each column whether it is named as a category; None if its type decides."""
-    d, names = shape_of(X)[1], _names(X)
+    d, names = X.shape[1], _names(X)
     if categorical_features is None:
         return [False] * d
     if isinstance(categorical_features, str):
         if categorical_features == "from_dtype":
             return [None] * d
         raise ValueError(
-            "categorical_features must be 'from_dtype', None, a boolean mask, or a list of column numbers or names, got "
-            f"{categorical_features!r}{did_you_mean(categorical_features, ['from_dtype'])}."
+            "categorical_features must be 'from_dtype', None, a boolean mask, or a list of column numbers or names, "
+            f"got {categorical_features!r}{did_you_mean(categorical_features, ['from_dtype'])}."
         )
     wanted = np.asarray(categorical_features)
     if wanted.ndim != 1:
@@ -254,16 +277,16 @@ def _names(X: Any) -> list | None:
     return None if names is None or isinstance(X, np.ndarray) else list(names)
 
 
-def _column_of(name: Any, column: Any, is_code: bool | None) -> Number | Category:
+def _column_of(name: Any, column: Any, is_code: bool | None, marks_levels: bool) -> Number | Category:
     """What there is to remember of a column of the training rows."""
     floats = None if is_code else _as_floats(name, column)
     if floats is None:
         cells = cells_of(name, column)
         if is_code or (is_code is None and _is_category(column, cells)):
-            return Category.of(cells)
+            return Category.of(cells, marks_levels)
         floats, mark = _read_numbers(name, cells, or_category=is_code is None)
         if floats is None:
-            return Category.of(cells)
+            return Category.of(cells, marks_levels)
         return _number(floats, mark)
     return _number(floats)
 
@@ -320,7 +343,7 @@ def _floats_of_cells(name: Any, cells: Cells, mark: str) -> np.ndarray:
             "read as such; they are treated as missing.",
             UnreadableWarning,
         )
-    return _finite(name, np.array([*exact, np.nan])[cells.index])
+    return _finite(name, np.array([*exact, np.nan])[cells.place])
 
 
 def _is_plain(column: Any) -> bool:
@@ -367,10 +390,10 @@ def _factorized(name: Any, column: Any) -> Cells:
     from pandas import factorize
 
     try:
-        index, values = factorize(column, use_na_sentinel=True)
+        place, values = factorize(column, use_na_sentinel=True)
     except TypeError as error:
         raise _not_a_cell(name, column) from error
-    return Cells(values, index)
+    return Cells(values, place)
 
 
 def _not_a_cell(name: Any, column: Any) -> TypeError:
@@ -395,7 +418,7 @@ def as_text(value: Any, name: Any = None) -> str:
             "skrub's TableVectorizer (pip install 'kproba[tables]')."
         )
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and float(value).is_integer():
-        return str(int(value))
+        return str(int(float(value)))
     if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
         raise _not_a_cell(name, [])
     return str(value)

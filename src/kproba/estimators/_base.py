@@ -20,8 +20,8 @@ from ..basis.device_basis import DeviceBasis
 from ..data.columns import explained, refuse_times
 from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
-from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
 from ..data.labels import check_groups, check_weights, class_factors, encode_labels, refuse_unknown_tags
+from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
 from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
@@ -178,7 +178,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return self._read_mixed(np.array(X, dtype=object, ndmin=2), reset)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self.columns_ = MixedColumns.of(X, self.categorical_features)
+            self.columns_ = MixedColumns.of(X, self.categorical_features, self._may_learn_kernel)
         return check_array(self.columns_(X), ensure_min_samples=1 if reset else 0)  # type: ignore[misc]
 
     def _filled(self, X) -> np.ndarray:
@@ -291,6 +291,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _may_learn_kernel(self) -> bool:
+        """Whether kernel and width are open, so that every column may get a weight of its own."""
+        return all(isinstance(value, str) and value == "auto" for value in (self.kernel, self.width))
 
     #: whether ``kernel`` may be a JointKernel
     _takes_joint_kernels = False

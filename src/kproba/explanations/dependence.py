@@ -93,7 +93,10 @@ def _spread(values: np.ndarray, n_values: int, percentiles: Any) -> np.ndarray:
     """All distinct numbers if they are few, otherwise equally spaced ones between the percentiles."""
     there = values[~np.isnan(values)]
     distinct = np.unique(there)
-    return distinct if len(distinct) < n_values else np.linspace(*np.quantile(there, percentiles), n_values)
+    if len(distinct) < n_values:
+        return distinct
+    low, high = np.quantile(there, percentiles)
+    return np.linspace(low, high, n_values)
 
 
 def fix_rows(model: Any, X: Inputs) -> Any:

@@ -1,4 +1,4 @@
-"""Tables with categories or missing values: one input per column, of strings for categories and of numbers otherwise."""
+"""Tables with categories or missing values: one input per column, strings for categories and numbers otherwise."""
 
 from __future__ import annotations
 
@@ -35,25 +35,22 @@ def encoded(graph: Graph, given: Sequence[Input], columns: MixedColumns) -> Valu
         values = [table.columns(j, j + 1) for j in range(len(columns.columns))]
     else:
         values = [graph.value(each.name) for each in given]
-    parts, flags = [], []
-    for value, column in zip(values, columns.columns):
-        if isinstance(column, Category):
-            parts.append(_codes(graph, value, column))
-            continue
-        part, missing = _numbers(value.cast("DOUBLE"), column)
-        parts.append(part)
-        flags += [missing.cast("DOUBLE")] if column.has_gaps else []
-    return concatenated([*parts, *flags])
+    parts = [
+        _codes(graph, value, column) if isinstance(column, Category) else _numbers(value.cast("DOUBLE"), column)
+        for value, column in zip(values, columns.columns)
+    ]
+    return concatenated(parts)
 
 
-def _numbers(value: Value, column: Number) -> tuple[Value, Value]:
-    """Numbers with the centre where one is missing, and whether it is."""
+def _numbers(value: Value, column: Number) -> Value:
+    """Numbers with the centre where one is missing, and which are."""
     missing = value.graph.node("IsNaN", value)
-    return missing.where(column.center, value), missing
+    filled = missing.where(column.center, value)
+    return filled.joined(missing.cast("DOUBLE")) if column.has_gaps else filled
 
 
 def _codes(graph: Graph, value: Value, column: Category) -> Value:
-    """The code of each level. ONNX has no missing strings: an empty one takes their place, unless it is a level."""
+    """The code of each level, or which level it is. ONNX has no missing strings: an empty one takes their place, unless it is a level."""
     graph.domains.setdefault("ai.onnx.ml", ML_OPSET)
     codes = {"": column.missing} | column.codes
     found = graph.node(
@@ -64,4 +61,5 @@ def _codes(graph: Graph, value: Value, column: Category) -> Value:
         values_int64s=np.array(list(codes.values()), dtype=np.int64).tolist(),
         default_int64=UNSEEN,
     )
-    return found.cast("DOUBLE")
+    found = found.cast("DOUBLE")
+    return found.equals(np.array([column.marked])).cast("DOUBLE") if column.marked else found

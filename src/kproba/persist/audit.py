@@ -528,7 +528,11 @@ _DECLARATIONS = (
         Category,
         levels=_different_texts,
         rare=_different_texts,
-        relations=[("a level is both rare and not", lambda it: are_distinct((*it.levels, *it.rare)))],
+        marked=_column_numbers,
+        relations=[
+            ("a level is both rare and not", lambda it: are_distinct((*it.levels, *it.rare))),
+            ("it marks codes that it does not have", lambda it: max(it.marked, default=0) <= it.missing),
+        ],
     ),
     holds(MixedColumns, columns=_columns_of_a_table),
     holds(

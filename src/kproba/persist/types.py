@@ -191,7 +191,7 @@ _ADDED_LATER: dict[str, dict[str, Any]] = {
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric", **_FEATURES},
     "ImportVectorMachine": {"refit": True, **_FEATURES},
     "SurfaceKernelClassifier": _FEATURES,
-    **dict.fromkeys(("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt"), {"categorical": ()}),
+    **{name: {"categorical": ()} for name in ("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt")},
 }
 
 

@@ -71,8 +71,9 @@ class Layout:
         part = self.split(_rounded(x))
         largest = part["weights"].max()
         mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
-        parts: Any = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
-        return Learnt(*(tuple(values.tolist()) for values in parts), categorical=self.categorical)
+        parts = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
+        weights, widths, amplitudes = (tuple(values.tolist()) for values in parts)
+        return Learnt(weights, widths, amplitudes, categorical=self.categorical)
 
     def noise(self, x: np.ndarray) -> float:
         """ν = nλ, which carries over from a sample to all rows, where λ does not."""
