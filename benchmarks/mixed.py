@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from itertools import product
 from statistics import mean, median
 
 import numpy as np
@@ -23,7 +24,7 @@ from kproba.data.mixed import MixedColumns
 from kproba.data.real import load
 
 from . import results
-from .command import TARGET, frame_of
+from .command import OURS, TARGET, frame_of
 
 REAL, MESSY = ("attrition", "credit_a", "car"), ("patients", "machines", "sales")
 SKRUB = "LSPC behind skrub"
@@ -50,12 +51,8 @@ def table_of(name: str, seed: int, data_dir) -> pd.DataFrame:
 def methods(seed: int) -> dict[str, Callable]:
     """Name -> a function (frame, classes) that returns a fitted model."""
     others = compare.contenders(seed)
-    ours = {"LSPC": lambda X, y: LSPC(random_state=seed).fit(X, y), SKRUB: others[compare_name()]}
+    ours = {"LSPC": lambda X, y: LSPC(random_state=seed).fit(X, y), SKRUB: others[OURS]}
     return ours | {name: others[name] for name in METHODS[2:]}
-
-
-def compare_name() -> str:
-    return "kproba LSPC"
 
 
 def run_cell(fit: Callable, train: pd.DataFrame, new: pd.DataFrame) -> dict:
@@ -94,8 +91,8 @@ def summary(cells: dict) -> dict:
     return {
         "means": {name: {m: mean(of(m, "log_loss", [name])) for m in METHODS} for name in sets},
         "splits": {name: len(of("LSPC", "log_loss", [name])) for name in sets},
-        "mean": {m: mean(of(m, "log_loss", sets)) for m in METHODS},
-        "median_fit_seconds": {m: median(of(m, "fit_seconds", sets)) for m in METHODS},
+        "mean": {m: mean(of(m, "log_loss", sets) or [0.0]) for m in METHODS},
+        "median_fit_seconds": {m: median(of(m, "fit_seconds", sets) or [0.0]) for m in METHODS},
     }
 
 
@@ -108,18 +105,16 @@ def main(argv=None) -> None:
     payload = results.read("mixed", args.out) or {"sets": {}, "cells": {}}
     payload |= {"protocol": PROTOCOL, "memory": memory()}
     cells = {key: cell for key, cell in payload["cells"].items() if key.split("/")[2] not in (args.only or ())}
-    for name in args.sets:
-        for seed in range(args.splits):
-            frame = table_of(name, seed, args.data_dir)
-            train, new = train_test_split(frame, test_size=1 / 3, stratify=frame[TARGET], random_state=seed)
-            payload["sets"][name] = {"train": len(train), "test": len(new), "columns": frame.shape[1] - 1}
-            for method, fit in methods(seed).items():
-                key = f"{name}/{seed}/{method}"
-                if key not in cells and method in (args.only or METHODS):
-                    cells[key] = run_cell(fit, train, new)
-                    print(f"{key}: {cells[key]['log_loss']:.4f}", file=sys.stderr, flush=True)
-            done = any(all(f"{s}/{i}/{m}" in cells for m in METHODS) for s in args.sets for i in range(args.splits))
-            results.write("mixed", payload | {"cells": cells, "summary": summary(cells) if done else {}}, args.out)
+    for seed, name in product(range(args.splits), args.sets):
+        frame = table_of(name, seed, args.data_dir)
+        train, new = train_test_split(frame, test_size=1 / 3, stratify=frame[TARGET], random_state=seed)
+        payload["sets"][name] = {"train": len(train), "test": len(new), "columns": frame.shape[1] - 1}
+        for method, fit in methods(seed).items():
+            key = f"{name}/{seed}/{method}"
+            if key not in cells and method in (args.only or METHODS):
+                cells[key] = run_cell(fit, train, new)
+                print(f"{key}: {cells[key]['log_loss']:.4f}", file=sys.stderr, flush=True)
+        results.write("mixed", payload | {"cells": cells, "summary": summary(cells)}, args.out)
 
 
 if __name__ == "__main__":
