@@ -20,7 +20,7 @@ def laplacian(X, Z, width):
 
 
 def mixed_kernel(rows, others, width, centers):
-    """exp(−Σ_j Δ_j/σ): |x − z| of numbers with the centre for None, plus 1 if one of them is None; [x ≠ z] otherwise."""
+    """exp(−Σ_j Δ_j/σ): |x − z| of numbers with the centre for None, plus 1 if one of them is None; else [x ≠ z]."""
 
     def differ(x, z, center):
         if center is None:  # a category

@@ -43,6 +43,7 @@ from .kernels import (
 )
 from .onnx_export import to_onnx
 from .persist import load, save
+from .pipelines import tabular
 from .report import write_report
 from .search.widths import TimesMedian
 from .version import __version__ as __version__
@@ -94,6 +95,7 @@ __all__ = [
     "partial_dependence",
     "recipes",
     "save",
+    "tabular",
     "to_onnx",
     "write_probabilities",
     "write_report",

@@ -21,7 +21,7 @@ from scipy import sparse
 from ..exceptions import UnreadableWarning, UnseenWarning
 from ..messages import did_you_mean, listing, warn
 from .labels import is_missing
-from .text_numbers import MISSING, style_of, to_numbers
+from .text_numbers import is_missing_text, style_of, to_numbers
 
 #: Levels with fewer rows share one code.
 FEWEST_ROWS = 3
@@ -312,7 +312,7 @@ def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarra
     for value, n in zip(cells.values, cells.counts.tolist()):
         counts[as_text(value, name)] += n
     style = style_of(counts)
-    if style is None and any(text.strip() not in MISSING for text in counts):
+    if style is None and any(not is_missing_text(text) for text in counts):
         if or_category:
             return None, "."
         raise ValueError(
@@ -336,7 +336,7 @@ def _floats_of_cells(name: Any, cells: Cells, mark: str) -> np.ndarray:
     style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False)
     numbers = to_numbers(texts, mark if style is None else style.mark)
     exact = [float(v) if isinstance(v, Real) else number for v, number in zip(cells.values, numbers)]
-    words = [text for text in texts if text.strip() not in MISSING]
+    words = [text for text in texts if not is_missing_text(text)]
     if words and np.isnan(exact).all():
         warn(
             f"column {name!r}: the model was fitted on numbers, but none of the values, such as {words[0]!r}, can be "

@@ -18,10 +18,10 @@ STYLES = {
     ".": re.compile(_NUMBER.format(s=_SPACE, t=",", d=".")),
     ",": re.compile(_NUMBER.format(s=_SPACE, t=".", d=",")),
 }
-#: Strings for a missing value.
-MISSING = ("", "?", "-", "–", "—", "...")
+#: Strings for a missing number, in lower case.
+MISSING = ("", "?", "-", "–", "—", "...", "na", "n/a", "nan", "none", "null")
 #: A column of numbers may hold a few words, such as "unknown": so many different ones, in this share of the values.
-MOST_WORDS, STRAY_SHARE = 3, 0.1
+MOST_WORDS, STRAY_SHARE = 3, 0.05
 
 
 class Style(NamedTuple):
@@ -36,15 +36,20 @@ def style_of(counts: Mapping[str, float], first: str = ".", words_allowed: bool 
 
     ``first`` is the decimal mark to prefer if both are possible.
 
-    >>> style_of({"1.5": 10, "2": 8, "unknown": 1})
+    >>> style_of({"1.5": 20, "2": 8, "unknown": 1})
     Style(mark='.', words=('unknown',))
     >>> style_of({"€ 1.200,50": 1, "3,5": 1}), style_of({"a": 1, "2": 1})
     (Style(mark=',', words=()), None)
     """
-    counts = {text: n for text, n in counts.items() if text.strip() not in MISSING}
+    counts = {text: n for text, n in counts.items() if not is_missing_text(text)}
     found = [_with_mark(mark, counts) for mark in sorted(STYLES, key=lambda mark: mark != first)]
     possible = [style for style in found if style is not None and (words_allowed or not style.words)]
     return min(possible, key=lambda style: len(style.words), default=None)
+
+
+def is_missing_text(text: str) -> bool:
+    """Whether a text in a column of numbers stands for a missing one."""
+    return text.strip().lower() in MISSING
 
 
 def _with_mark(mark: str, counts: Mapping[str, float]) -> Style | None:

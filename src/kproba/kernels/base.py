@@ -88,7 +88,7 @@ class Kernel:
         return self.width_unit(self.pairs(X, X))
 
     def for_codes(self, categorical: tuple[int, ...]) -> Kernel:
-        """A copy for rows in which these columns hold codes of categories; raises an error if it cannot compare them."""
+        """A copy for rows in which these columns hold codes of categories; an error if it cannot compare them."""
         if categorical == self.categorical:
             return self
         if not is_dataclass(self) or all(field.name != "categorical" for field in fields(self)):

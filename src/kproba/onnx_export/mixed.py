@@ -50,7 +50,10 @@ def _numbers(value: Value, column: Number) -> Value:
 
 
 def _codes(graph: Graph, value: Value, column: Category) -> Value:
-    """The code of each level, or which level it is. ONNX has no missing strings: an empty one takes their place, unless it is a level."""
+    """The code of each level, or which level it is.
+
+    ONNX has no missing strings: an empty one takes their place, unless it is a level.
+    """
     graph.domains.setdefault("ai.onnx.ml", ML_OPSET)
     codes = {"": column.missing} | column.codes
     found = graph.node(

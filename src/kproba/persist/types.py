@@ -27,10 +27,10 @@ from ..search.widths import TimesMedian
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
-    "kproba.cli._kinds.ColumnKinds": ("kproba.cli._kinds", "ColumnKinds"),
+    "kproba.cli._kinds.ColumnKinds": ("kproba.features.column_kinds", "ColumnKinds"),
     "kproba.cli._models.TableModel": ("kproba.cli._models", "TableModel"),
     "kproba.cli._training.SeenRows": ("kproba.cli._training", "SeenRows"),
-    "kproba.cli._words.TextColumn": ("kproba.cli._words", "TextColumn"),
+    "kproba.cli._words.TextColumn": ("kproba.features.text_column", "TextColumn"),
     "kproba.data.encoding.Encoding": ("kproba.data.encoding", "Encoding"),
     "kproba.data.items.Items": ("kproba.data.items", "Items"),
     "kproba.data.items.Memory": ("kproba.data.items", "Memory"),
