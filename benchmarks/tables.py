@@ -35,6 +35,7 @@ PAGES = (
     "docs/reject.md",
     "docs/probabilities.md",
     "docs/explain.md",
+    "docs/mixed.md",
     "docs/model_files.md",
     "docs/command.md",
     "docs/lspc.md",
@@ -831,6 +832,20 @@ def command(payload: dict) -> str:
     return markdown(["log-loss and error (training rows)", "`kproba fit`", *methods[1:]], rows)
 
 
+def mixed(payload: dict) -> str:
+    """One row per table: mean log-loss, the lowest in bold; then the mean of all, and times."""
+    found, rows = payload["summary"], []
+    methods = list(found["mean"])
+    for name, cells in found["means"].items():
+        texts = [_loss(cells[m], min(cells.values())) for m in methods]
+        rows.append([f"{name} ({payload['sets'][name]['train']:,} rows, {found['splits'][name]} splits)", *texts])
+    rows += [
+        ["**mean**", *(f"{found['mean'][m]:.3f}" for m in methods)],
+        ["**median fit time, s**", *(_seconds(found["median_fit_seconds"][m]) for m in methods)],
+    ]
+    return markdown(["log-loss (training rows)", *methods], rows)
+
+
 def first_minutes(payload: dict) -> str:
     """Measurements and their limits."""
     imports, most = payload["imports"], payload["limits"]
@@ -893,6 +908,7 @@ def reject_simulated(payload: dict) -> str:
 TABLES = (
     oversubscription,
     command,
+    mixed,
     first_minutes,
     reject,
     reject_simulated,

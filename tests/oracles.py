@@ -19,6 +19,18 @@ def laplacian(X, Z, width):
     return np.array([[np.exp(-np.sum(np.abs(x - z)) / width) for z in Z] for x in X])
 
 
+def mixed_kernel(rows, others, width, centers):
+    """exp(−Σ_j Δ_j/σ): |x − z| of numbers with the centre for None, plus 1 if one of them is None; else [x ≠ z]."""
+
+    def differ(x, z, center):
+        if center is None:  # a category
+            return float(x != z)
+        x, z, one_is_missing = (center if x is None else x), (center if z is None else z), (x is None) != (z is None)
+        return abs(x - z) + one_is_missing
+
+    return np.array([[np.exp(-sum(map(differ, r, o, centers)) / width) for o in others] for r in rows])
+
+
 def one_hot(y, c):
     return np.eye(c)[y]
 

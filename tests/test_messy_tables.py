@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from kproba import ModelFileError, cli, load, save
-from kproba.cli._kinds import STYLES, ColumnKinds
+from kproba.features.column_kinds import ColumnKinds
 from messy import TABLES
 
 
@@ -235,11 +235,3 @@ def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch, capsys):
     assert "--weight y: this is the --target column" in capsys.readouterr().err
     assert cli.main(["predict", "t.csv", "--keep", "y", "y", "--out", "out.csv"]) == 0
     assert pd.read_csv("out.csv").columns.tolist() == ["y", "prediction", "proba_p", "proba_q"]
-
-
-def test_patterns_that_arrow_understands():
-    """pandas hands patterns over text that Arrow stores to Arrow's own engine, which does not know Python's escapes."""
-    pa, pc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.compute")
-    for mark, pattern in STYLES.items():
-        found = pc.match_substring_regex(pa.array([f"\u2212 1{mark}5", "x"]), f"^(?:{pattern})$")
-        assert found.to_pylist() == [True, False]

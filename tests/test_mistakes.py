@@ -41,18 +41,16 @@ UNSCALED = X * [1.0, 1.0, 1e4]
 ONE_ROW = np.where(np.arange(60) == 7, 9, Y)
 
 TABLES = {
-    "text": (FRAME.assign(city=["x", "y"] * 30), "'city'.*TableVectorizer.*kproba.tables.*OneHotEncoder"),
-    "categories": (FRAME.assign(city=pd.Categorical(["x", "y"] * 30)), "'city'.*TableVectorizer"),
     "dates beside numbers": (FRAME.assign(day=DAYS), "dates.*the column 'day'; encode.*TableVectorizer"),
     "dates alone": (pd.DataFrame({"day": DAYS, "time": DAYS}), "dates.*the columns 'day', 'time'"),
     "durations": (FRAME.assign(took=pd.to_timedelta(np.arange(60), unit="s")), "durations.*'took'"),
     "dates of Polars": (pl.DataFrame({"day": DAYS.to_list()}), "dates.*'day'"),
-    "text of Polars": (pl.DataFrame({"city": ["x", "y"] * 30}), "'city'.*OneHotEncoder"),
     "dates as an array": (DAYS.to_numpy()[:, None], "dates.*the column 0"),
-    "intervals": (pd.DataFrame({"bin": pd.cut(X[:, 0], 3)}), "not numbers in the column 'bin'"),
-    "NaN": (FRAME.mask(FRAME > 2), r"contains NaN \(the column 'b'\).*SimpleImputer\(\), {name}\(\)"),
-    "NaN in an array": (np.where(X > 2, np.nan, X), r"contains NaN \(the columns? .*SimpleImputer"),
-    "missing whole numbers": (FRAME.assign(n=pd.array([None, 3] * 30, dtype="Int64")), r"NaN \(the column 'n'\)"),
+    "dates as objects": (FRAME.assign(day=DAYS.to_pydatetime().astype(object)), "dates.*the column 'day'"),
+    "lists in cells": (FRAME.assign(tags=[["a"]] * 60), "the column 'tags' of X holds 'list' objects"),
+    "objects": (FRAME.assign(what=[object() for _ in Y]), "the column 'what' of X holds 'object' objects"),
+    "NaN in a sparse matrix": (sparse.csr_array(np.where(X > 2, np.nan, X)), "contains NaN"),
+    "infinity beside text": (FRAME.replace(FRAME.iloc[3, 1], np.inf).assign(city="x"), r"infinity.*\(the column 'b'\)"),
     "infinity": (FRAME.replace(FRAME.iloc[3, 1], np.inf), r"infinity.*\(the column 'b'\)"),
     "one dimension": (X[:, 0], "Expected 2D array.*reshape"),
     "a path": ("rows.csv", "open_rows"),

@@ -22,7 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, P
 
 import kproba
 from kproba import LSPC, BagOfFeatures, KernelLogisticRegression, ModelFileError, Spectrum
-from kproba.cli._kinds import ColumnKinds
+from kproba.features.column_kinds import ColumnKinds
 from kproba.persist import extent, graph
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ LAYERS = (
     ("search",),
     ("typing", "papers"),
     ("metrics", "features", "estimators"),
-    ("decisions", "recipes", "explanations"),
+    ("decisions", "recipes", "pipelines", "explanations"),
     ("report", "onnx_export"),
     ("displays",),
     ("persist",),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         TargetWarning,
         UnitsWarning,
         UnreadableWarning,
+        UnseenWarning,
     )
     from .explanations import Explanation, explain, partial_dependence
     from .features.bags import BagOfFeatures
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     )
     from .onnx_export import to_onnx
     from .persist import load, save
+    from .pipelines import tabular
     from .report import write_report
     from .search.widths import TimesMedian
 
@@ -91,6 +93,7 @@ __all__ = [
     "TimesMedian",
     "UnitsWarning",
     "UnreadableWarning",
+    "UnseenWarning",
     "conformal_sets",
     "displays",
     "explain",
@@ -100,6 +103,7 @@ __all__ = [
     "partial_dependence",
     "recipes",
     "save",
+    "tabular",
     "to_onnx",
     "write_probabilities",
     "write_report",
@@ -117,7 +121,7 @@ _NAMES = {
     "exceptions": """
         CheckpointError ConditionWarning ConvergenceWarning DegenerateModelWarning EncodingGuessWarning
         FewRowsWarning IndefiniteKernelWarning KprobaWarning ModelFileError ModelFileWarning NothingKeptWarning
-        TargetWarning UnitsWarning UnreadableWarning
+        TargetWarning UnitsWarning UnreadableWarning UnseenWarning
     """,
     "explanations": "Explanation explain partial_dependence",
     "features.bags": "BagOfFeatures",
@@ -129,6 +133,7 @@ _NAMES = {
     """,
     "onnx_export": "to_onnx",
     "persist": "load save",
+    "pipelines": "tabular",
     "report": "write_report",
     "search.widths": "TimesMedian",
 }

@@ -139,6 +139,10 @@ class Device:
         """Some rows of a tensor, as NumPy."""
         return self.get(self.xp.take(X, self.put(rows), axis=0))
 
+    def take_columns(self, X, columns: np.ndarray):
+        """Some columns of a tensor, as a tensor."""
+        return self.xp.take(X, self.put(columns), axis=1)
+
     def floats(self, X):
         """A tensor as float32 if it has at most that precision, otherwise as float64; detached from autograd."""
         X = X.detach() if self.library == "torch" else X

@@ -45,7 +45,7 @@ class ModelFileWarning(KprobaWarning):
 
 
 class UnreadableWarning(KprobaWarning):
-    """A column of new rows has no values that the model can read; the message names it and shows what it contains."""
+    """A column has values that cannot be read as the others; the message names it and shows what it contains."""
 
 
 class ModelFileError(ValueError):
@@ -58,6 +58,10 @@ class NothingKeptWarning(KprobaWarning):
 
 class TargetWarning(KprobaWarning):
     """``y`` has a valid but unusual form; the message says how it was interpreted."""
+
+
+class UnseenWarning(KprobaWarning):
+    """New rows lack values that all training rows have, or have none of their categories; the message names them."""
 
 
 class UnitsWarning(KprobaWarning):

@@ -19,6 +19,7 @@ from .links import Link
 from .search.widths import TimesMedian
 
 __all__ = [
+    "CategoricalFeatures",
     "CentersLike",
     "ClassWeight",
     "DeviceLike",
@@ -65,6 +66,7 @@ KernelLike: TypeAlias = (
 _Number: TypeAlias = float | np.floating[Any] | np.integer[Any]
 _Numbers: TypeAlias = _Number | Sequence[float] | np.ndarray[Any, Any]
 WidthLike: TypeAlias = Literal["auto", "median"] | str | _Numbers | TimesMedian
+CategoricalFeatures: TypeAlias = Literal["from_dtype"] | str | ArrayLike | None
 RidgeLike: TypeAlias = Literal["auto"] | str | _Numbers
 CentersLike: TypeAlias = Literal["auto", "all", "class"] | str | tuple[str, int] | int | ArrayLike | Inputs
 LinkName: TypeAlias = Literal["auto", "softmax", "clip", "clip-parameters", "none"] | str | type[Link]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from ..data.formats import SEPARATORS
@@ -18,10 +15,9 @@ from ..data.kinds import TEXT
 from ..data.tables import Table
 from ..estimators._honest import Honest, honest_probabilities
 from ..messages import did_you_mean
+from ..pipelines import behind, vectorizer
 from . import _frames
-from ._kinds import ColumnKinds
 from ._training import SeenRows
-from ._words import TextColumn
 
 ESTIMATORS = {
     "lspc": LSPC,
@@ -42,11 +38,12 @@ def add_model(command, what: str) -> None:
     command.add_argument("--model", default="model.kproba", help=f"{what} (default: %(default)s)")
 
 
-class TableModel(BaseEstimator):
-    """A fitted classifier for frames, its input columns, and the name of its target column.
+class TableModel(ClassifierMixin, BaseEstimator):
+    """A fitted classifier for frames, its input columns, and the name of its target column: what ``kproba fit`` writes.
 
     ``seen`` recognises the rows it was fitted on; None if they are not known. ``about`` may have the name of the
-    "positive" class and the "profile" of the columns that new rows are compared with.
+    "positive" class and the "profile" of the columns that new rows are compared with. ``pipeline`` is that of
+    :func:`kproba.tabular`. Frames may have further columns, in any order.
     """
 
     def __init__(
@@ -69,6 +66,15 @@ class TableModel(BaseEstimator):
     @property
     def classes(self) -> np.ndarray:
         return self.pipeline.classes_
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, in the order of the columns of ``predict_proba``."""
+        return self.pipeline.classes_
+
+    def predict(self, frame) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.classes_[self.predict_proba(frame).argmax(axis=1)]
 
     @property
     def classifier(self):
@@ -110,24 +116,9 @@ def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
     return [LSPC(**options), KernelLogisticRegression(loo=True, **options)]
 
 
-def vectorizer():
-    """A pipeline that converts numbers, categories, dates and text to numeric columns and imputes missing values."""
-    try:
-        skrub = import_module("skrub")
-    except ImportError as error:
-        raise ImportError("tables with mixed columns need skrub: pip install 'kproba[tables]'") from error
-    table = skrub.TableVectorizer(high_cardinality=TextColumn(), drop_if_constant=True)
-    return make_pipeline(ColumnKinds(), table, SimpleImputer(strategy="median", add_indicator=True))
-
-
 def for_tables(classifier):
     """A pipeline of the vectoriser and the classifier."""
     return behind(vectorizer(), classifier)
-
-
-def behind(prepared, classifier):
-    """A pipeline, fitted or not, with a classifier as its last step."""
-    return make_pipeline(*(step for _, step in prepared.steps), classifier)
 
 
 def kinds_of_columns(pipeline) -> dict[str, str]:

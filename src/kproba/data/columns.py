@@ -16,6 +16,8 @@ ENCODE = (
 )
 FILL = "fill such values first, for example with make_pipeline(SimpleImputer(), {}()), or drop the rows."
 
+REPLACE = "replace infinite values by NaN, which counts as missing, or drop the rows."
+
 
 def refuse_times(X, estimator: str) -> None:
     """Raise an error for dates and durations: NumPy would convert a table of them to counts of a time unit."""
@@ -46,8 +48,8 @@ def explained(error: Exception, X, estimator: str) -> Exception:
     kind, message = TypeError if isinstance(error, TypeError) else ValueError, str(error).partition("\n")[0].rstrip(".")
     if message.startswith("Input X contains"):
         where = [name for name, values in _columns(X) if not _is_finite(values)]
-        first = "" if message == "Input X contains NaN" else "replace infinite values by NaN and "
-        return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {first}{FILL.format(estimator)}")
+        fix = FILL.format(estimator) if message == "Input X contains NaN" else REPLACE
+        return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {fix}")
     wrong = [name for name, values in _columns(X) if not _are_numbers(values)]
     return (
         kind(f"{message}. X has values that are not numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")

@@ -40,7 +40,8 @@ class Rows:
     ``number`` (n,) is the index of each row in the user's input; ``keys`` (n,) are equal if and only if the input rows
     are equal, even after scaling. ``unit`` (n,) is the part of a row's weight that leave-one-out removes. For a sample
     with corrected weights, ``mass`` (n,) is the weight of each row among all rows. ``together`` (n,) numbers the user's
-    groups: rows of one group are always left out together.
+    groups: rows of one group are always left out together. ``categorical`` are the numbers of the columns of ``X`` that
+    hold codes of categories.
     """
 
     X: np.ndarray
@@ -53,9 +54,19 @@ class Rows:
     mass: np.ndarray | None = None
     group: np.ndarray | None = None
     together: np.ndarray | None = None
+    categorical: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, X, labels, weight, n_classes: int, factor: np.ndarray | float = 1.0, together=None) -> Rows:
+    def of(
+        cls,
+        X,
+        labels,
+        weight,
+        n_classes: int,
+        factor: np.ndarray | float = 1.0,
+        together=None,
+        categorical: tuple[int, ...] = (),
+    ) -> Rows:
         """The user's rows, with their weights multiplied by ``factor``.
 
         A weight counts copies of a row, and leave-one-out removes one copy: one unit of weight, or all of a smaller
@@ -63,7 +74,8 @@ class Rows:
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
         keys, group = exact_keys(X), _tag_groups(labels)
-        return cls(X, labels, weight * factor, n_classes, number, keys, unit, group=group, together=together)
+        parts = X, labels, weight * factor, n_classes, number, keys, unit
+        return cls(*parts, group=group, together=together, categorical=categorical)
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -153,7 +165,7 @@ class Rows:
         mass = None if self.mass is None else self.mass[index]
         which = self.number[index], self.keys[index], self.unit[index]
         together = None if self.together is None else self.together[index]
-        return Rows(*parts, self.n_classes, *which, mass, self.group, together)
+        return Rows(*parts, self.n_classes, *which, mass, self.group, together, self.categorical)
 
     def without(self, index: np.ndarray) -> Rows:
         """All rows except those of ``index``; all of them if none would be left.

@@ -78,6 +78,14 @@ class Scaling:
         X[:, self.squashed] = columns / np.sqrt(room)
         return X * self.scale + self.center
 
+    def leaving(self, columns: tuple[int, ...]) -> Scaling:
+        """The same scaling, except that some columns stay as they are: codes of categories have no scale."""
+        if not columns:
+            return self
+        same = np.isin(np.arange(len(self.center)), columns)
+        center, scale = np.where(same, 0.0, self.center), np.where(same, 1.0, self.scale)
+        return replace(self, center=center, scale=scale, squashed=self.squashed & ~same)
+
     def weighted(self, relevance: np.ndarray) -> Scaling:
         """The same scaling with the columns weighted further."""
         return replace(self, relevance=self.relevance * relevance)
@@ -93,7 +101,7 @@ def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
         mode, rows = "standard" if mode == "auto" else mode, _frames_of(rows)
     if rows.is_sparse:
         return _scale_only(rows)
-    return _standard(rows) if mode == "standard" else _robust(rows)
+    return (_standard(rows) if mode == "standard" else _robust(rows)).leaving(rows.categorical)
 
 
 def _frames_of(rows: Rows) -> Rows:

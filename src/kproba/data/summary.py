@@ -100,7 +100,7 @@ class Summary:
         """The total weight of the rows of each class."""
         return np.array([self.label_weight.get(label, 0.0) for label in classes.tolist()])
 
-    def rows(self, classes: np.ndarray, class_weight) -> tuple[Rows, np.ndarray]:
+    def rows(self, classes: np.ndarray, class_weight, categorical: tuple[int, ...] = ()) -> tuple[Rows, np.ndarray]:
         """The sample as rows with the class frequencies of all rows, and the weight factor of each class."""
         assert self.sample is not None
         part = self.sample.reduced(self.size)
@@ -109,7 +109,8 @@ class Summary:
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
-        rows = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes]).merged()[0]
+        given = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes], categorical=categorical)
+        rows = given.merged()[0]
         # only the weights are corrected, not the unit that leave-one-out and folds remove
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import Device, is_tensor, to_numpy
@@ -21,6 +21,7 @@ from ..data.columns import explained, refuse_times
 from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_groups, check_weights, class_factors, encode_labels, refuse_unknown_tags
+from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
 from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
@@ -65,6 +66,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     _ridge_is_noise = False
     #: whether the model was fitted on objects that are not vectors
     _on_items = False
+    #: the columns of a table with categories or missing values
+    columns_: MixedColumns | None = None
 
     classes_: np.ndarray
     n_features_in_: int
@@ -120,7 +123,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if labels.ndim == 2:
             weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag has no information
         together = None if groups is None else check_groups(groups, X.shape[0])
-        given = Rows.of(X, labels, weight, len(self.classes_), factor, together)
+        given = Rows.of(X, labels, weight, len(self.classes_), factor, together, self._categorical)
         rows, place = given.merged(by_key=self._iterates)
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)
@@ -136,7 +139,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError("X is a source of rows, which only fit and the predict methods accept; pass an array.")
         if isinstance(X, CheckedInputs) and not reset:
             check_columns(X.shape[1], self)
-            return np.asarray(X)
+            return np.asarray(X) if self.columns_ is None else self.columns_(np.asarray(X))
         items = self._read_items(X, reset)
         if items is not None:
             return items
@@ -154,9 +157,48 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def _read_table(self, X, reset: bool):
-        """X as a matrix of floats, dense or CSR."""
-        types, least = [np.float64, np.float32], 1 if reset else 0
+        """X as a matrix of floats, dense or CSR. Categories become codes, and missing numbers are marked."""
         refuse_times(X, type(self).__name__)
+        if reset:
+            self._forget("columns_")
+        is_first = reset and not self._is_precomputed
+        if self.columns_ is not None or (is_first and is_mixed(X, self.categorical_features)):
+            return self._read_mixed(X, reset)
+        try:
+            return self._read_numbers(X, reset)
+        except ValueError as error:
+            if not str(error).startswith("Input X contains NaN") or sparse.issparse(X) or self._is_precomputed:
+                raise
+            X = X if is_rectangular(X) else np.asarray(X, dtype=np.float64)
+            return self._read_mixed(X, reset) if reset else self._filled(X)
+
+    def _read_mixed(self, X, reset: bool) -> np.ndarray:
+        """A table with categories or missing values as a matrix; the first one is remembered."""
+        if not is_rectangular(X):
+            return self._read_mixed(np.array(X, dtype=object, ndmin=2), reset)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset:
+            self.columns_ = MixedColumns.of(X, self.categorical_features, self._may_learn_kernel)
+        return check_array(self.columns_(X), ensure_min_samples=1 if reset else 0)  # type: ignore[misc]
+
+    def _filled(self, X) -> np.ndarray:
+        """Numbers with gaps, for a model of rows that had none: medians of the centres take their place."""
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        missing = np.isnan(X)
+        names = getattr(self, "feature_names_in_", range(X.shape[1]))
+        warn_of_gaps([names[j] for j in np.flatnonzero(missing.any(axis=0))])
+        centers = self.centers_.toarray() if sparse.issparse(self.centers_) else self.centers_
+        return np.where(missing, np.quantile(centers, 0.5, axis=0, method="lower"), X)
+
+    @property
+    def _categorical(self) -> tuple[int, ...]:
+        """The columns that hold codes: those of a mixed table, and those that the user's kernel names."""
+        own = as_kernels(self.kernel)[0].categorical
+        return tuple(sorted({*own, *(() if self.columns_ is None else self.columns_.categorical)}))
+
+    def _read_numbers(self, X, reset: bool):
+        """X as a matrix of finite floats, dense or CSR."""
+        types, least = [np.float64, np.float32], 1 if reset else 0
         try:
             with np.errstate(invalid="ignore"):  # scikit-learn sums all values, which may compute inf - inf
                 return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=types, ensure_min_samples=least)
@@ -217,14 +259,25 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _check_units(self, scaled: Rows, kernels: Sequence[Kernel], scaling, seed: int) -> None:
         """Raise an error or warn if the units of the columns or of a fixed width make the kernel nearly constant."""
         names = getattr(self, "feature_names_in_", None)
+        if names is not None and self.columns_ is not None:
+            names = names[list(self.columns_.origins)]
         refuse_overflow(scaled, kernels, self.width, seed)
         warn_of_units(scaled, kernels, self.width, scaling is not None, names, seed)
+
+    def _given_points(self):
+        """The points that the user passed as ``centers``, as a matrix if X is a mixed table."""
+        if self.columns_ is None:
+            return self.centers
+        points = self.centers if is_rectangular(self.centers) else np.array(self.centers, dtype=object, ndmin=2)
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError(f"centers has shape {points.shape}; it must have the {self.n_features_in_} columns of X.")
+        return self.columns_(points)
 
     def _given_centers(self, scaling):
         """The points that the user passed as ``centers``, scaled like the rows."""
         items = as_kernels(self.kernel)[0].read(self.centers)
         if items is None:
-            return given_centers(self.centers, self._is_precomputed, scaling)
+            return given_centers(self._given_points(), self._is_precomputed, scaling)
         return items if scaling is None else scaling(items)
 
     def _reasons_for_memory(self) -> Iterator[str]:
@@ -238,6 +291,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _may_learn_kernel(self) -> bool:
+        """Whether kernel and width are open, so that every column may get a weight of its own."""
+        return all(isinstance(value, str) and value == "auto" for value in (self.kernel, self.width))
 
     #: whether ``kernel`` may be a JointKernel
     _takes_joint_kernels = False
@@ -259,10 +317,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X) -> np.ndarray:
         """Raw scores Φθ plus the constant, (n, k)."""
         check_is_fitted(self)
+        X = X if self.columns_ is None else to_numpy(X)
         device = choose_device(self.device, X)
         if device is not None and not sparse.issparse(X) and not self._is_precomputed and not self._on_items:
             return self._scores_on_device(device, X)
-        X = self._check_inputs(to_numpy(X), reset=False)
+        return self._scores_of_checked(self._check_inputs(to_numpy(X), reset=False))
+
+    def _scores_of_checked(self, X) -> np.ndarray:
+        """Raw scores of checked rows, in blocks."""
         if sparse.issparse(X) and not sparse.issparse(self.basis_.centers):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling shifts zeros
         if isinstance(X, Items):
@@ -271,7 +333,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate([self._scores_of(in_double(X[rows])) for rows in blocks or [slice(0, 0)]])
 
     def _scores_of(self, X) -> np.ndarray:
-        """Raw scores of checked rows."""
+        """Raw scores of a block of checked rows."""
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return self._basis_here.scores(scaled, self.coef_) + self.intercept_
 
@@ -299,7 +361,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return replace(self.basis_, workers=n_workers(self.n_jobs))
 
     def _in_users_units(self, centers):
-        return centers if self.scaling_ is None else self.scaling_.inverse(centers)
+        return self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
+
+    def _decoded(self, rows):
+        """Unscaled rows with the user's columns: categories instead of codes, and missing values."""
+        return rows if self.columns_ is None else self.columns_.decoded(rows)
 
     def _plain_kernel(self, kernel: Kernel) -> Kernel:
         """The user's kernel; warns if it was indefinite and had to be projected."""
@@ -326,7 +392,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return
         scores, absent = held_out[data.place], np.flatnonzero(data.place < 0)
         if len(absent):
-            scores[absent] = self._scores(data.inputs[absent])
+            scores[absent] = self._scores_of_checked(data.inputs[absent])
         self.loo_scores_ = scores[:, : len(self.classes_)]
         if self.link_.gives_probabilities:
             self.loo_proba_ = in_blocks(self.link_.probabilities, scores)
@@ -411,6 +477,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._is_precomputed
         tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = not self._is_precomputed
         # scikit-learn's checks expect multi-label probabilities strictly inside (0, 1); clipping links reach the ends
         tags.classifier_tags.multi_label = link_flag(self.link, "is_calibrated")
         return tags

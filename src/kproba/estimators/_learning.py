@@ -100,7 +100,9 @@ def _proba_without_fold(model, learnt: LearntKernel, number: int, rows: Rows, X_
 def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
     """A model of the rows outside a fold with the kernel of the fold, and otherwise with the user's parameters."""
     kernel, noise = learnt.of_folds[number]
-    fold_model = clone(model).set_params(kernel=kernel, scaling=None, class_weight=None, verbose=0, random_state=0)
+    fold_model = clone(model).set_params(
+        kernel=kernel, scaling=None, class_weight=None, categorical_features=None, verbose=0, random_state=0
+    )
     params = fold_model.get_params(deep=False)
     if "loo" in params:  # only what calibrates the link or selects the ridge
         fold_model.set_params(loo="auto")
@@ -127,7 +129,10 @@ def _with_unseen_classes(proba: np.ndarray, known: np.ndarray, rows: Rows) -> np
 def importances(kernels: Sequence[Learnt], rows: Rows, seed: int) -> np.ndarray:
     """The share (k, d) of each column in the distances of each learnt kernel, weighted by its mixture."""
     some = rows.X[sample_rows(rows, SPREAD_ROWS, seed)]
-    differences = np.array([np.abs(column[:, None] - column).mean() for column in some.T])
+    largest = np.where(np.isin(np.arange(some.shape[1]), rows.categorical), 1.0, np.inf)
+    differences = np.array(
+        [np.minimum(np.abs(column[:, None] - column), most).mean() for column, most in zip(some.T, largest)]
+    )
     return np.array([_shares(kernel, differences) for kernel in kernels])
 
 
@@ -148,13 +153,14 @@ def store_learnt(model, table: Prepared, data: Training) -> None:
         return
     kernels = [learnt.kernel, *(kernel for kernel, _ in learnt.of_folds)]
     found = importances(kernels, table.rows, data.seed)
+    found = found if model.columns_ is None else model.columns_.per_column(found)
     model.feature_importances_, model.fold_importances_ = found[0], found[1:]
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
     proba, absent = out_of_fold(model, learnt, table.rows)[data.place], np.flatnonzero(data.place < 0)
     if len(absent):  # rows of weight zero are in no fold, and no model saw them
-        proba[absent] = in_blocks(model.link_.probabilities, model._scores(data.inputs[absent]))
+        proba[absent] = in_blocks(model.link_.probabilities, model._scores_of_checked(data.inputs[absent]))
     model.oof_proba_ = proba
 
 

@@ -78,7 +78,7 @@ def check_centers_against(model, rows: Rows, n_given: int, makes_squares: bool) 
             f"use centers='all' or a smaller number."
         )
     if is_given(model.centers) and not isinstance(rows.X, Items):
-        check_given_centers(model.centers, rows.X.shape[1], model._is_precomputed)
+        check_given_centers(model._given_points(), rows.X.shape[1], model._is_precomputed)
     if makes_squares and model.device_ is None:
         refuse_more_than_memory(round(CenterChoice(model.centers).density(rows.n_distinct) * rows.n_distinct))
 

@@ -117,7 +117,7 @@ def _add_rows(model, X, y, classes, sample_weight) -> None:
     partial = _begin(model, source, classes) if first else model._partial
     model.device_ = device
     partial.take(source)
-    rows = partial.look.rows(model.classes_, model.class_weight)[0]
+    rows = partial.look.rows(model.classes_, model.class_weight, model._categorical)[0]
     if not len(rows):
         raise ValueError(f"class_weight={model.class_weight!r} leaves no row with a positive weight.")
     if first:

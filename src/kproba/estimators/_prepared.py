@@ -15,7 +15,7 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     """Scale the rows and prepare the kernels; the search uses at most ``most_rows`` of the rows."""
     kernels: list[Kernel]
     kernels = [Precomputed(training=data.inputs)] if model._is_precomputed else as_kernels(model.kernel)
-    kernels = [_bound(kernel, model) for kernel in kernels]
+    kernels = [_bound(kernel, model).for_codes(data.rows.categorical) for kernel in kernels]
     scaling = model._fit_scaling(data.rows, kernels)
     rows = scaled_rows(data.rows, scaling)
     model._check_units(rows, kernels, scaling, data.seed)

@@ -82,7 +82,7 @@ def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=
     source = _source_of(model, X, y, sample_weight)
     if source is not None:
         _refuse_groups(groups, source.name)
-        model._forget("feature_names_in_", "_on_items")
+        model._forget("feature_names_in_", "_on_items", "columns_")
         return _read_source(model, source, classes, checkpoint)
     X = model._check_inputs(to_numpy(X), reset=True)
     if isinstance(X, Items):
@@ -111,7 +111,8 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
     """Summarise all rows in one pass; keep them all if they are few, otherwise a sample."""
     if (reason := model._why_in_memory()) is not None:
         raise ValueError(reason)
-    model.n_features_in_ = source.n_features
+    if model.columns_ is None:  # otherwise X is a table in memory, whose columns are known
+        model.n_features_in_ = source.n_features
     if source.feature_names is not None:
         model.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
     if checkpoint is not None and isinstance(source, DaskSource):
@@ -124,7 +125,7 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
     if summary.has_all and classes is None:
         return _read_few(model, summary, saved)
     model.classes_ = summary.classes(classes)
-    rows, factors = summary.rows(model.classes_, model.class_weight)
+    rows, factors = summary.rows(model.classes_, model.class_weight, model._categorical)
     options = {"saved": saved, "record": record, "title": type(model).__name__, "verbose": model.verbose}
     model._is_summed_up = True
     everything = AllRows(
@@ -142,7 +143,7 @@ def _read_few(model, summary: Summary, saved: Checkpoint | None) -> Training:
     """All rows of a small source, kept in the summary, as rows in memory."""
     X, y, weight = summary.everything()
     names = getattr(model, "feature_names_in_", None)
-    X = in_double(model._check_inputs(X, reset=True))
+    X = in_double(X if model.columns_ is not None else model._check_inputs(X, reset=True))
     if names is not None:
         model.feature_names_in_ = names
     return _read_arrays(model, X, y, weight, saved)

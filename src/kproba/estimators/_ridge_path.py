@@ -58,7 +58,7 @@ def ridge_path(model: LSPC, problem: Problem, ridges: Sequence[float], data: Tra
 def _of_rows(model: LSPC, solution: Solution, data: Training) -> tuple[np.ndarray, ...]:
     """Coefficients, scores and leave-one-out scores of the rows of X; rows of weight zero have plain scores."""
     model.coef_ = solution.coef()
-    scores = model._scores(data.inputs)
+    scores = model._scores_of_checked(data.inputs)
     assert data.place is not None  # rows in memory have one
     there = data.place >= 0
     held_out = np.where(there[:, None], solution.held_out[data.place], scores)

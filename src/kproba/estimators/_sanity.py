@@ -18,6 +18,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..exceptions import FewRowsWarning, TargetWarning, UnitsWarning
 from ..kernels import Kernel
+from ..kernels.codes import split_columns
 from ..kernels.dot import Linear, Polynomial
 from ..kernels.radial import DivergenceKernel, Radial
 from ..messages import listing, warn
@@ -98,7 +99,11 @@ def _some(rows: Rows, size: int) -> np.ndarray:
 
 
 def _warn_of_one_column(rows: Rows, names) -> None:
-    column, share, n_others = widest_column(rows.X[_some(rows, SOME_ROWS)])
+    numbers, _ = split_columns(rows.X.shape[1], rows.categorical)
+    if not len(numbers):
+        return
+    place, share, n_others = widest_column(rows.X[_some(rows, SOME_ROWS)][:, numbers])
+    column = int(numbers[place])
     if n_others and share > DOMINANT:
         others = "column that varies" if n_others == 1 else f"{n_others} columns that vary"
         warn(

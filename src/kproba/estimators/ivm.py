@@ -45,6 +45,7 @@ from ..search.choose import UNIT_ROWS
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import map_independent, n_workers, one_blas_thread
 from ..typing import (
+    CategoricalFeatures,
     ClassWeight,
     DeviceLike,
     Inputs,
@@ -176,6 +177,10 @@ class ImportVectorMachine(KernelClassifier):
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
         Seed for the choice of tuning rows and candidates.
+    categorical_features : "from_dtype", None, mask, or sequence of column numbers or names, default="from_dtype"
+        Which columns hold categories, of which only equality counts. ``"from_dtype"`` takes categorical, string and
+        boolean columns of a data frame, except strings that are numbers; None takes none. Numbers and categories may
+        be missing.
 
     Attributes
     ----------
@@ -201,6 +206,7 @@ class ImportVectorMachine(KernelClassifier):
     n_passes_ : number of passes over a source in the search, not counting one for the summary of the rows and one that
         finds the indices of the import points.
     scaling_, basis_, link_ : the fitted parts.
+    columns_ : for a table with categories or missing values, what the model remembers of each column; else None.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
@@ -236,6 +242,7 @@ class ImportVectorMachine(KernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomState = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
     ) -> None:
         self.kernel = kernel
         self.width = width
@@ -254,6 +261,7 @@ class ImportVectorMachine(KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.categorical_features = categorical_features
 
     @documented_fit
     def fit(
@@ -504,7 +512,7 @@ class ImportVectorMachine(KernelClassifier):
         if is_table:  # keep the user's precision
             centers = own if self.scaling_ is None else self.scaling_(own)
         self._store_basis(Basis(task.kernel, centers, workers=task.workers), rows)
-        self.centers_ = own if is_table else self.centers_
+        self.centers_ = self._decoded(own) if is_table else self.centers_
         self.coef_, self.intercept_ = loss.scores(model.coef), loss.scores(model.beta[:1])[0]
         self.link_ = Sigmoid() if rows.is_multilabel else Softmax()
         names = ("ridge", "objective", "n_points", "tuning_error", "tuning_log_loss", "seconds")

@@ -32,6 +32,7 @@ from ..search.widths import RIDGES as RIDGES_OF_SQUARES
 from ..solvers.registry import LIKELIHOOD
 from ..threads import n_workers
 from ..typing import (
+    CategoricalFeatures,
     CentersLike,
     ClassWeight,
     DeviceLike,
@@ -150,6 +151,10 @@ class KernelLogisticRegression(KernelClassifier):
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
         Seed for the random subsets of rows and centres, and for the row order of stochastic gradients.
+    categorical_features : "from_dtype", None, mask, or sequence of column numbers or names, default="from_dtype"
+        Which columns hold categories, of which only equality counts. ``"from_dtype"`` takes categorical, string and
+        boolean columns of a data frame, except strings that are numbers; None takes none. Numbers and categories may
+        be missing.
 
     Attributes
     ----------
@@ -169,6 +174,7 @@ class KernelLogisticRegression(KernelClassifier):
     n_iter_ : int, number of solver steps; for a source of rows, of passes over it.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
+    columns_ : for a table with categories or missing values, what the model remembers of each column; else None.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
@@ -214,6 +220,7 @@ class KernelLogisticRegression(KernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomState = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
     ) -> None:
         self.kernel = kernel
         self.width = width
@@ -234,6 +241,7 @@ class KernelLogisticRegression(KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.categorical_features = categorical_features
 
     @documented_fit
     def fit(

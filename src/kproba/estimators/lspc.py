@@ -37,6 +37,7 @@ from ..solvers.path import Path
 from ..solvers.registry import PATHS
 from ..threads import n_workers
 from ..typing import (
+    CategoricalFeatures,
     CentersLike,
     ClassWeight,
     DeviceLike,
@@ -146,6 +147,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
         Seed for the random subsets of rows and centres.
+    categorical_features : "from_dtype", None, mask, or sequence of column numbers or names, default="from_dtype"
+        Which columns hold categories, of which only equality counts. ``"from_dtype"`` takes categorical, string and
+        boolean columns of a data frame, except strings that are numbers; None takes none. Numbers and categories may
+        be missing.
 
     Attributes
     ----------
@@ -165,6 +170,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
     learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
+    columns_ : for a table with categories or missing values, what the model remembers of each column; else None.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
@@ -204,6 +210,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomState = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
     ) -> None:
         self.kernel = kernel
         self.width = width
@@ -223,6 +230,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.categorical_features = categorical_features
 
     @documented_fit
     def fit(

@@ -27,6 +27,7 @@ from ..search.staged import NEIGHBOURS, Search, supports_relevance
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import n_workers
 from ..typing import (
+    CategoricalFeatures,
     CentersLike,
     ClassWeight,
     DeviceLike,
@@ -126,6 +127,10 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         Show a progress bar (needs ``kproba[progress]``).
     random_state : int, RandomState or None, default=None
         Seed for centres, samples and the paper's solvers.
+    categorical_features : "from_dtype", None, mask, or sequence of column numbers or names, default="from_dtype"
+        Which columns hold categories, of which only equality counts. ``"from_dtype"`` takes categorical, string and
+        boolean columns of a data frame, except strings that are numbers; None takes none. Numbers and categories may
+        be missing.
 
     Attributes
     ----------
@@ -149,6 +154,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.
+    columns_ : for a table with categories or missing values, what the model remembers of each column; else None.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
     References
@@ -188,6 +194,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomState = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
     ) -> None:
         self.n_centers = n_centers
         self.width = width
@@ -206,6 +213,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.categorical_features = categorical_features
 
     @documented_fit
     def fit(
@@ -266,14 +274,15 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
 
     def _centers(self, rows: Rows, scaling, n_rows: int, seed: int) -> Centers:
         """Centres for scaled rows, as many as ``n_rows`` calls for; they do not depend on the kernel."""
-        has_means = not self._is_precomputed and not isinstance(rows.X, Items)
+        has_means = not self._is_precomputed and not isinstance(rows.X, Items) and not rows.categorical
         if not isinstance(self.centers, str):
             if not isinstance(rows.X, Items):
-                check_given_centers(self.centers, rows.X.shape[1], self._is_precomputed)
+                check_given_centers(self._given_points(), rows.X.shape[1], self._is_precomputed)
             return Centers(self._given_centers(scaling))
         if self.centers in MEANS and not has_means:
             raise ValueError(
-                f"centers={self.centers!r} averages rows, which kernel={self.kernel!r} does not allow; use "
+                f"centers={self.centers!r} averages rows, which "
+                f"{'categories do' if rows.categorical else f'kernel={self.kernel!r} does'} not allow; use "
                 "centers='random'."
             )
         if self.centers == "class-k-means" and rows.is_multilabel:

@@ -59,7 +59,8 @@ def columns_of(model, X, names: Sequence[str] | None = None) -> Columns:
         origin, data, known = list(range(n_inputs)), inputs, column_names(model, n_inputs)
     else:
         data, known = X, column_names(steps[0], steps[0].n_features_in_)
-    d = len(known)
+    d, mixed = len(known), getattr(steps[-1], "columns_", None)
+    origin = origin if mixed is None else [origin[j] for j in mixed.origins]
     groups = tuple(tuple(np.flatnonzero(np.equal(origin, j)).tolist()) for j in range(d))
     if names is not None and len(names) != d:
         raise ValueError(f"feature_names has {len(names)} entries, but there are {d} columns to explain.")

@@ -13,12 +13,13 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import is_tensor
+from ..data.mixed import Category, as_text, cells_of, columns_of, is_rectangular
 from ..data.sources import Source
 from ..kernels.by_column import ByColumn, split_by_column
 from ..threads import fill_tiles, one_blas_thread
 from ..typing import Inputs
 from .columns import transformed
-from .model import ColumnModel, check_classifier
+from .model import ColumnModel, check_classifier, n_columns
 from .shapley import KernelSum
 
 #: Largest size of the products over all other columns, for every row and centre; larger models predict as usual.
@@ -65,7 +66,37 @@ def partial_dependence(model: Any, X: Inputs, features: Any, **options: Any) -> 
     """
     from sklearn.inspection import partial_dependence as by_prediction  # slow to import
 
+    own = mixed_grids(model, X, features, options.get("grid_resolution", 100), options.get("percentiles", (0.05, 0.95)))
+    if own:
+        options["custom_values"] = {**own, **(options.get("custom_values") or {})}
     return by_prediction(fix_rows(model, X), X, features, **options)
+
+
+def mixed_grids(model: Any, X: Any, features: Any, n_values: int, percentiles: Any) -> dict[Any, np.ndarray]:
+    """The values at which categories and columns with gaps vary: scikit-learn cannot sort missing ones."""
+    columns = getattr(model, "columns_", None)
+    if columns is None or not is_rectangular(X):
+        return {}
+    wanted, found = list(features) if isinstance(features, list | tuple) else [features], {}
+    for j, ((name, values), column) in enumerate(zip(columns_of(X), columns.columns)):
+        key = next((each for each in wanted if each == name or (isinstance(each, int) and each == j)), None)
+        if key is None:
+            continue
+        if isinstance(column, Category):
+            found[key] = np.array(sorted(cells_of(name, values).values, key=as_text))
+        elif column.has_gaps:
+            found[key] = _spread(column.floats(name, values), n_values, percentiles)
+    return found
+
+
+def _spread(values: np.ndarray, n_values: int, percentiles: Any) -> np.ndarray:
+    """All distinct numbers if they are few, otherwise equally spaced ones between the percentiles."""
+    there = values[~np.isnan(values)]
+    distinct = np.unique(there)
+    if len(distinct) < n_values:
+        return distinct
+    low, high = np.quantile(there, percentiles)
+    return np.linspace(low, high, n_values)
 
 
 def fix_rows(model: Any, X: Inputs) -> Any:
@@ -117,7 +148,7 @@ def _splits(classifier, rows) -> bool:
         or not isinstance(centers, np.ndarray)
     ):
         return False
-    terms = split_by_column(kernel, getattr(classifier, "n_features_in_", 0))
+    terms = split_by_column(kernel, n_columns(classifier))
     return terms is not None and 8 * len(terms) * len(rows) * len(centers) <= MOST_BYTES
 
 

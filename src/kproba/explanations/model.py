@@ -38,7 +38,7 @@ class ColumnModel:
         """The classifier at the end of ``model``, or an error that says why it does not split by column."""
         classifier = check_classifier(model, caller)
         kernel, centers = classifier.basis_.kernel, classifier.basis_.centers
-        terms = split_by_column(kernel, getattr(classifier, "n_features_in_", 0))
+        terms = split_by_column(kernel, n_columns(classifier))
         if terms is None:
             known = ", ".join(repr(name) for name, each in KERNELS.items() if "by_column" in vars(type(each)))
             raise ValueError(
@@ -68,6 +68,12 @@ class ColumnModel:
         function = self.classifier.link_.explained if output == "estimates" else lambda scores: scores[:, :c]
         at_zero = function(np.zeros((1, len(self.intercept))))
         return function(self.coef) - at_zero, function(self.intercept[None, :])[0]
+
+
+def n_columns(classifier: KernelClassifier) -> int:
+    """Number of columns that the kernel compares: those of X, and those that mark missing numbers."""
+    columns = classifier.columns_
+    return getattr(classifier, "n_features_in_", 0) if columns is None else len(columns.origins)
 
 
 def check_classifier(model: Any, caller: str) -> KernelClassifier:

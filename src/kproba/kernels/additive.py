@@ -17,6 +17,7 @@ from scipy import sparse
 from ..arrays import in_place
 from .base import Kernel, check_width, symmetrised
 from .by_column import ByColumn, laplacian_columns
+from .codes import code_columns, differ, onnx_unequal, split_columns, unequal
 from .radial import positive_median
 
 #: Smallest 1 − Σu² by which the pairs kernel is divided, if one column has nearly all of the weight.
@@ -28,8 +29,28 @@ def room_for_pairs(share: np.ndarray) -> float:
     return max(1.0 - float(share @ share), LEAST_PAIRS) if len(share) > 1 else np.inf
 
 
-def additive_sums(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Callable:
+def additive_sums(Z: np.ndarray, rates: np.ndarray, share: np.ndarray, categorical: tuple[int, ...] = ()) -> Callable:
     """A function ``(X, total, squares)`` that writes Σ u_j E_j and Σ u_j² E_j², E_j = exp(−rate_j·|x_j − z_j|).
+
+    Codes differ or not, so that E_j = 1 − (1 − exp(−rate_j))·[x_j ≠ z_j].
+    """
+    if not categorical:
+        return _sums_of_numbers(Z, rates, share)
+    numbers, codes = split_columns(Z.shape[1], categorical)
+    of_numbers = _sums_of_numbers(Z[:, numbers], rates[numbers], share[numbers])
+    u, rate = share[codes], rates[codes].astype(np.float64)
+    lost, lost_squares = (unequal(Z[:, codes], -(u**k) * np.expm1(-k * rate)) for k in (1, 2))
+
+    def write(X, total, squares):
+        of_numbers(X[:, numbers], total, squares)
+        total += u.sum() - lost(X[:, codes])
+        squares += u @ u - lost_squares(X[:, codes])
+
+    return write
+
+
+def _sums_of_numbers(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Callable:
+    """The same for columns of numbers.
 
     In a column where all z are low or high, E_j takes two values for each x: one matrix product covers these columns.
     """
@@ -62,13 +83,14 @@ def _write_two_valued(X, low, high, marks, rates, share, total, squares) -> None
         out += at_low.sum(axis=1, keepdims=True)
 
 
-def additive_sums_on_device(device, X, Z, rates, share):
+def additive_sums_on_device(device, X, Z, rates, share, categorical: tuple[int, ...] = ()):
     """The same sums for tensors, column by column."""
     xp = device.xp
     total = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
     squares = xp.zeros_like(total)
     for j in range(X.shape[1]):
-        part = in_place("abs", X[:, j, None] - Z[None, :, j])
+        x, z = X[:, j, None], Z[None, :, j]
+        part = differ(xp, x, z) if j in categorical else in_place("abs", x - z)
         part *= -float(rates[j])
         part = in_place("exp", part)
         part *= float(share[j])
@@ -88,6 +110,7 @@ class Additive(Kernel):
     """
 
     width: Any = None
+    categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
     name: ClassVar[str] = "additive"
 
@@ -101,7 +124,7 @@ class Additive(Kernel):
         """The width is inside the sum over columns, so this writes kernel values, and ``of_pairs`` keeps them."""
         Z = _dense(Z)
         share = np.full(Z.shape[1], 1.0 / Z.shape[1])
-        sums = additive_sums(Z, share * Z.shape[1] / self.width, share)
+        sums = additive_sums(Z, share * Z.shape[1] / self.width, share, self.categorical)
 
         def write(X, out):
             squares = np.empty_like(out)
@@ -116,7 +139,7 @@ class Additive(Kernel):
     def pairs_on_device(self, device, X, Z):
         d = X.shape[1]
         share = np.full(d, 1.0 / d)
-        total, squares = additive_sums_on_device(device, X, Z, share * d / self.width, share)
+        total, squares = additive_sums_on_device(device, X, Z, share * d / self.width, share, self.categorical)
         return self._of_sums(total, squares, share)
 
     def gram(self, Z, workers: int = 1):
@@ -126,15 +149,19 @@ class Additive(Kernel):
 
     def onnx_scores(self, X, Z, coef):
         d = Z.shape[1]
-        return onnx_sums(X, Z, np.full(d, 1.0 / self.width), np.full(d, 1.0 / d))[0] @ coef
+        return onnx_sums(X, Z, np.full(d, 1.0 / self.width), np.full(d, 1.0 / d), self.categorical)[0] @ coef
 
     def by_column(self, d):
-        return (ByColumn("sum", laplacian_columns(np.full(d, 1.0 / self.width), np.full(d, 1.0 / d))),)
+        return (ByColumn("sum", self._columns(d)),)
+
+    def _columns(self, d: int) -> Callable:
+        return laplacian_columns(np.full(d, 1.0 / self.width), np.full(d, 1.0 / d), self.categorical)
 
     def median_width(self, X) -> float:
         """The median difference in a column, taken over all pairs of rows and averaged over the columns."""
         X = _dense(X)
-        return float(np.mean([positive_median(np.abs(x[:, None] - x)) for x in X.T]))
+        differences = (x[:, None] != x if j in self.categorical else np.abs(x[:, None] - x) for j, x in enumerate(X.T))
+        return float(np.mean([positive_median(each.astype(np.float64, copy=False)) for each in differences]))
 
 
 class Pairs(Additive):
@@ -157,20 +184,33 @@ class Pairs(Additive):
 
     def onnx_scores(self, X, Z, coef):
         share = np.full(Z.shape[1], 1.0 / Z.shape[1])
-        sums = onnx_sums(X, Z, np.full(Z.shape[1], 1.0 / self.width), share)
+        sums = onnx_sums(X, Z, np.full(Z.shape[1], 1.0 / self.width), share, self.categorical)
         return self._of_sums(*sums, share) @ coef
 
     def by_column(self, d):
-        share = np.full(d, 1.0 / d)
-        columns = laplacian_columns(np.full(d, 1.0 / self.width), share)
-        return (ByColumn("pairs", columns, 1.0 / room_for_pairs(share)),)
+        return (ByColumn("pairs", self._columns(d), 1.0 / room_for_pairs(np.full(d, 1.0 / d))),)
 
 
-def onnx_sums(X, Z, rates, share) -> tuple[Any, Any]:
+def onnx_sums(X, Z, rates, share, categorical: tuple[int, ...] = ()) -> tuple[Any, Any]:
     """The sums of :func:`additive_sums` as values of an ONNX graph."""
+    if categorical:
+        return _onnx_sums_with_codes(X, Z, rates, share, categorical)
     rates, share = (np.asarray(each, dtype=np.float64)[:, None] for each in (rates, share))
     total = X.compared_with(Z, lambda x, z: ((x - z).abs() * -rates).exp() * share)
     return total, X.compared_with(Z, lambda x, z: ((x - z).abs() * (-2.0 * rates)).exp() * share**2)
+
+
+def _onnx_sums_with_codes(X, Z, rates, share, categorical) -> tuple[Any, Any]:
+    numbers, codes = split_columns(Z.shape[1], categorical)
+    u, rate = share[codes], rates[codes]
+    of_codes = X.taken_columns(codes)
+    total, squares = (
+        onnx_unequal(of_codes, Z[:, codes], u**k * np.expm1(-k * rate)) + float((u**k).sum()) for k in (1, 2)
+    )
+    if not len(numbers):
+        return total, squares
+    rest = onnx_sums(X.taken_columns(numbers), Z[:, numbers], rates[numbers], share[numbers])
+    return total + rest[0], squares + rest[1]
 
 
 def _dense(X):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +40,8 @@ class Kernel:
     runs_on_devices: ClassVar[bool] = True
     #: the width, None if it is still to be chosen
     width: Any = None
+    #: the numbers of the columns that hold codes of categories, see :mod:`.codes`
+    categorical: tuple[int, ...] = ()
 
     def read(self, X) -> Any:
         """X as the items this kernel compares if they are not vectors; None for a numeric table."""
@@ -84,6 +86,18 @@ class Kernel:
     def median_width(self, X) -> float:
         """The median heuristic for a sample of rows."""
         return self.width_unit(self.pairs(X, X))
+
+    def for_codes(self, categorical: tuple[int, ...]) -> Kernel:
+        """A copy for rows in which these columns hold codes of categories; an error if it cannot compare them."""
+        if categorical == self.categorical:
+            return self
+        if not is_dataclass(self) or all(field.name != "categorical" for field in fields(self)):
+            raise ValueError(
+                f"the {self.name} kernel cannot compare categories; use kernel='auto', 'laplacian', 'gaussian', "
+                "'matern32', 'additive' or 'pairs', or encode the categories as numbers, for example with skrub's "
+                "TableVectorizer (pip install 'kproba[tables]')."
+            )
+        return replace(self, categorical=categorical)
 
     def with_width(self, width: float) -> Self:
         """A copy with another width; kernels without a width are returned unchanged."""

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import array_api_compat
 import numpy as np
 
 from ..arrays import in_place
+from .codes import differ
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,13 @@ def split_by_column(kernel: Any, d: int) -> tuple[ByColumn, ...] | None:
     return kernel.by_column(d) if "by_column" in vars(type(kernel)) else None
 
 
-def laplacian_columns(rates: np.ndarray, share: np.ndarray | None = None) -> Callable[[int, Any, Any], Any]:
+def laplacian_columns(
+    rates: np.ndarray, share: np.ndarray | None = None, categorical: tuple[int, ...] = ()
+) -> Callable[[int, Any, Any], Any]:
     """share_j·exp(−rate_j·|x_j − z_j|)."""
 
     def of_column(j, x, z):
-        values = in_place("abs", x - z)
+        values = _differ(x, z) if j in categorical else in_place("abs", x - z)
         values *= -float(rates[j])
         values = in_place("exp", values)
         return values if share is None else values * float(share[j])
@@ -44,11 +48,15 @@ def laplacian_columns(rates: np.ndarray, share: np.ndarray | None = None) -> Cal
     return of_column
 
 
-def gaussian_columns(rates: np.ndarray) -> Callable[[int, Any, Any], Any]:
+def gaussian_columns(rates: np.ndarray, categorical: tuple[int, ...] = ()) -> Callable[[int, Any, Any], Any]:
     """exp(−(rate_j·(x_j − z_j))²)."""
 
     def of_column(j, x, z):
-        values = (x - z) * float(rates[j])
+        values = (_differ(x, z) if j in categorical else x - z) * float(rates[j])
         return in_place("exp", -(values * values))
 
     return of_column
+
+
+def _differ(x, z):
+    return differ(array_api_compat.array_namespace(x, z), x, z)

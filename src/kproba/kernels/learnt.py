@@ -10,7 +10,8 @@ import numpy as np
 from .additive import additive_sums, additive_sums_on_device, onnx_sums, room_for_pairs
 from .base import Kernel, symmetrised
 from .by_column import ByColumn, gaussian_columns, laplacian_columns
-from .radial import manhattan, manhattan_on_device, squared_distances, squared_distances_on_device
+from .codes import code_columns, onnx_with_codes, with_codes, with_codes_on_device
+from .radial import manhattan, manhattan_on_device, onnx_manhattan, squared_distances, squared_distances_on_device
 
 TERMS = ("laplacian", "gaussian", "additive", "pairs")
 
@@ -22,7 +23,8 @@ class Learnt(Kernel):
     All four share the column weights w. With :math:`\Delta_j = |x_j - z_j|`, the kernels are
     :math:`\exp(-\sum_j w_j\Delta_j/\sigma_1)`, :math:`\exp(-\sum_j (w_j\Delta_j/\sigma_2)^2)`,
     :math:`\sum_j u_j E_j` and :math:`\sum_{j\neq k} u_j u_k E_j E_k / (1 - \sum_j u_j^2)` with
-    :math:`E_j = \exp(-w_j\Delta_j/\sigma_3)` and shares :math:`u_j = w_j^2/\sum_k w_k^2`.
+    :math:`E_j = \exp(-w_j\Delta_j/\sigma_3)` and shares :math:`u_j = w_j^2/\sum_k w_k^2`. In ``categorical`` columns
+    :math:`\Delta_j` is 1 if the codes differ and 0 if they are equal.
 
     >>> import numpy as np
     >>> kernel = Learnt(weights=(1.0, 0.5), widths=(1.0, 1.0, 1.0), mixture=(0.5, 0.5, 0.0, 0.0))
@@ -33,6 +35,7 @@ class Learnt(Kernel):
     weights: tuple[float, ...]
     widths: tuple[float, float, float]
     mixture: tuple[float, float, float, float]
+    categorical: tuple[int, ...] = code_columns()
     name: ClassVar[str] = "learnt"
 
     def __post_init__(self):
@@ -46,6 +49,12 @@ class Learnt(Kernel):
     def _rates(self) -> np.ndarray:
         """w_j/σ of the three widths (3, d)."""
         return np.asarray(self.weights) / np.asarray(self.widths)[:, None]
+
+    def _scale(self, rates: np.ndarray) -> np.ndarray:
+        """Factors of the columns: the rates, but one for codes, which are compared as they are."""
+        factors = rates.copy()
+        factors[list(self.categorical)] = 1.0
+        return factors
 
     @property
     def shares(self) -> np.ndarray:
@@ -64,9 +73,11 @@ class Learnt(Kernel):
 
     def against(self, Z):
         """Writes kernel values at once: the widths are inside the sums over columns."""
-        rates, a = self._rates.astype(Z.dtype), self.mixture
-        laplacian, gaussian = manhattan(Z * rates[0]), squared_distances(Z * rates[1])
-        sums = additive_sums(Z, rates[2], self.shares) if self._has_sums else None
+        rates, a, codes = self._rates.astype(Z.dtype), self.mixture, self.categorical
+        scales = [self._scale(rate) for rate in rates[:2]]
+        laplacian = with_codes(manhattan, Z * scales[0], codes, rates[0])
+        gaussian = with_codes(squared_distances, Z * scales[1], codes, rates[1] ** 2)
+        sums = additive_sums(Z, rates[2], self.shares, codes) if self._has_sums else None
         room = room_for_pairs(self.shares)
 
         def write(X, out):
@@ -79,9 +90,9 @@ class Learnt(Kernel):
                 work *= work
                 work -= squares
                 out += (a[3] / room) * work
-            for amplitude, distances, rate in ((a[0], laplacian, rates[0]), (a[1], gaussian, rates[1])):
+            for amplitude, distances, scale in ((a[0], laplacian, scales[0]), (a[1], gaussian, scales[1])):
                 if amplitude > 0:
-                    distances(X * rate, work)
+                    distances(X * scale, work)
                     np.negative(work, out=work)
                     np.exp(work, out=work)
                     work *= amplitude
@@ -98,34 +109,39 @@ class Learnt(Kernel):
         return K
 
     def onnx_scores(self, X, Z, coef):
-        a, (first, second, third) = self.mixture, self._rates
-        distances = (X * first).compared_with(Z * first, lambda x, z: (x - z).abs())
+        a, (first, second, third), codes = self.mixture, self._rates, self.categorical
+        scales = self._scale(first), self._scale(second)
+        distances = onnx_with_codes(onnx_manhattan, X * scales[0], Z * scales[0], codes, first)
         total = (distances * -1.0).exp() * a[0]
-        total = total + ((X * second).squared_distances(Z * second) * -1.0).exp() * a[1]
+        squared = onnx_with_codes(lambda X, Z: X.squared_distances(Z), X * scales[1], Z * scales[1], codes, second**2)
+        total = total + (squared * -1.0).exp() * a[1]
         if self._has_sums:
-            sums, squares = onnx_sums(X, Z, third, self.shares)
+            sums, squares = onnx_sums(X, Z, third, self.shares, codes)
             total = total + sums * a[2] + (sums * sums - squares) * (a[3] / room_for_pairs(self.shares))
         return total @ coef
 
     def by_column(self, d):
         a, (first, second, third), share = self.mixture, self._rates, self.shares
-        columns = laplacian_columns(third, share)
+        columns = laplacian_columns(third, share, self.categorical)
         terms = (
-            ByColumn("product", laplacian_columns(first), a[0]),
-            ByColumn("product", gaussian_columns(second), a[1]),
+            ByColumn("product", laplacian_columns(first, categorical=self.categorical), a[0]),
+            ByColumn("product", gaussian_columns(second, self.categorical), a[1]),
             ByColumn("sum", columns, a[2]),
             ByColumn("pairs", columns, a[3] / room_for_pairs(share)),
         )
         return tuple(term for term in terms if term.amplitude > 0)
 
     def pairs_on_device(self, device, X, Z):
-        xp, a = device.xp, self.mixture
-        rates = [device.put(rate.astype(np.float64)) for rate in self._rates[:2]]
-        first, second = (xp.astype(rate, X.dtype, copy=False) for rate in rates)
-        total = a[0] * xp.exp(-manhattan_on_device(device, X * first, Z * first))
-        total += a[1] * xp.exp(-squared_distances_on_device(device, X * second, Z * second))
+        xp, a, codes = device.xp, self.mixture, self.categorical
+        total = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
+        for k, distances in enumerate((manhattan_on_device, squared_distances_on_device)):
+            rate = self._rates[k]
+            scale = xp.astype(device.put(self._scale(rate)), X.dtype, copy=False)
+            total += a[k] * xp.exp(
+                -with_codes_on_device(distances, device, X * scale, Z * scale, codes, rate ** (k + 1))
+            )
         if self._has_sums:
-            sums, squares = additive_sums_on_device(device, X, Z, self._rates[2], self.shares)
+            sums, squares = additive_sums_on_device(device, X, Z, self._rates[2], self.shares, codes)
             total += a[2] * sums + (a[3] / room_for_pairs(self.shares)) * (sums * sums - squares)
         return total
 

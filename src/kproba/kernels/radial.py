@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from ..arrays import clip_negative, in_place
 from .base import Kernel, check_width, dot, same_format, symmetrised
 from .by_column import ByColumn, gaussian_columns, laplacian_columns
+from .codes import code_columns, onnx_with_codes, with_codes, with_codes_on_device
 from .two_valued import manhattan_by_product, signed_sums
 
 #: Rows sampled to check whether the terms of squared distances cancel, and the relative error that is acceptable.
@@ -116,21 +117,30 @@ def manhattan(Z):
     return write
 
 
+def onnx_manhattan(X, Z):
+    """‖x − z‖₁ as a value of an ONNX graph."""
+    return X.compared_with(Z, lambda x, z: (x - z).abs())
+
+
 @dataclass(frozen=True)
 class Radial(Kernel):
-    """A kernel that is a function of ‖x − z‖/width."""
+    """A kernel that is a function of ‖x − z‖/width; codes of categories are at distance one if they differ."""
 
     width: Any = None
+    categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
 
     def __post_init__(self):
         check_width(self.width)
 
     def against(self, Z):
-        return squared_distances(Z)
+        return with_codes(squared_distances, Z, self.categorical)
 
     def pairs_on_device(self, device, X, Z):
-        return squared_distances_on_device(device, X, Z)
+        return with_codes_on_device(squared_distances_on_device, device, X, Z, self.categorical)
+
+    def _onnx_pairs(self, X, Z):
+        return onnx_with_codes(lambda X, Z: X.squared_distances(Z), X, Z, self.categorical)
 
     def gram_on_device(self, device, Z):
         pairs = self.pairs_on_device(device, Z, Z)
@@ -178,10 +188,11 @@ class Gaussian(Radial):
         return self.of_pairs(pairs) / self.width**2
 
     def onnx_scores(self, X, Z, coef):
-        return (X.squared_distances(Z) * (-0.5 / self.width**2)).exp() @ coef
+        return (self._onnx_pairs(X, Z) * (-0.5 / self.width**2)).exp() @ coef
 
     def by_column(self, d):
-        return (ByColumn("product", gaussian_columns(np.full(d, math.sqrt(0.5) / self.width))),)
+        rates = np.full(d, math.sqrt(0.5) / self.width)
+        return (ByColumn("product", gaussian_columns(rates, self.categorical)),)
 
 
 @dataclass(frozen=True)
@@ -196,10 +207,10 @@ class Laplacian(Radial):
     name: ClassVar[str] = "laplacian"
 
     def against(self, Z):
-        return manhattan(Z)
+        return with_codes(manhattan, Z, self.categorical)
 
     def pairs_on_device(self, device, X, Z):
-        return manhattan_on_device(device, X, Z)
+        return with_codes_on_device(manhattan_on_device, device, X, Z, self.categorical)
 
     def of_pairs(self, pairs):
         return _exp_of_product(pairs, -1.0 / self.width)
@@ -212,10 +223,10 @@ class Laplacian(Radial):
         return np.array([np.sum(np.square(pull)) for pull in signed_sums(X, Z, features, coef)]) / len(X)
 
     def onnx_scores(self, X, Z, coef):
-        return (X.compared_with(Z, lambda x, z: (x - z).abs()) * (-1.0 / self.width)).exp() @ coef
+        return (onnx_with_codes(onnx_manhattan, X, Z, self.categorical) * (-1.0 / self.width)).exp() @ coef
 
     def by_column(self, d):
-        return (ByColumn("product", laplacian_columns(np.full(d, 1.0 / self.width))),)
+        return (ByColumn("product", laplacian_columns(np.full(d, 1.0 / self.width), categorical=self.categorical)),)
 
 
 @dataclass(frozen=True)
@@ -262,7 +273,7 @@ class Matern(Radial):
         return (1.0 + r) * np.exp(-r) * (5.0 / (3.0 * self.width**2))
 
     def onnx_scores(self, X, Z, coef):
-        r = X.squared_distances(Z).sqrt() * (math.sqrt(2.0 * self.nu) / self.width)
+        r = self._onnx_pairs(X, Z).sqrt() * (math.sqrt(2.0 * self.nu) / self.width)
         falling = (r * -1.0).exp()
         if self.nu == 0.5:
             return falling @ coef

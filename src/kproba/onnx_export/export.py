@@ -16,6 +16,7 @@ from ..validation import check_choice
 from .extra import needed
 from .graph import Graph, Value
 from .inputs import Input, inputs_of
+from .mixed import encoded, inputs_of_mixed
 from .parts import check_parts, scaled, scores
 from .steps import after_steps
 
@@ -49,7 +50,9 @@ def to_onnx(
         converted.
     X : array or frame, optional
         A few example rows. A data frame gives one input per column, with its name and type; an array or None gives one
-        input for all columns. Pipelines that were fitted on a data frame need X.
+        input for all columns. Pipelines that were fitted on a data frame need X. A classifier that was fitted on a
+        table with categories always has one input per column: strings for categories, where an empty string is a
+        missing value, and numbers otherwise, where NaN is one.
     dtype : {"float32", "float64"}, default="float32"
         Type of floating-point inputs and of the probabilities.
     input_name : str, default="X"
@@ -78,11 +81,31 @@ def to_onnx(
     dtype, opset = _check_options(dtype, input_name, target_opset)
     *steps, classifier = _steps_of(model)
     _check_classifier(classifier)
-    given = inputs_of([*steps, classifier][0], X, input_name, has_steps=bool(steps))
+    graph, is_mixed = Graph(opset), classifier.columns_ is not None and not steps
+    if is_mixed:
+        given = inputs_of_mixed(classifier, X, input_name)
+    else:
+        given = inputs_of([*steps, classifier][0], X, input_name, has_steps=bool(steps))
     _check_names(given)
-    graph = Graph(opset)
-    label_type = _write_outputs(after_steps(graph, steps, given, dtype), classifier, dtype)
+    if is_mixed:
+        rows = encoded(graph, given, classifier.columns_)
+    else:
+        rows = _encoded_after(graph, after_steps(graph, steps, given, dtype), classifier)
+    label_type = _write_outputs(rows, classifier, dtype)
     return _make_model(graph, given, dtype, classifier, label_type)
+
+
+def _encoded_after(graph: Graph, rows: Value, classifier) -> Value:
+    """The input of the kernel after other steps, which may leave gaps in numbers."""
+    columns = classifier.columns_
+    if columns is None:
+        return rows
+    if columns.categorical:
+        raise TypeError(
+            "model: a pipeline whose classifier compares categories cannot be converted to ONNX; convert the "
+            "classifier alone, fitted on the table itself."
+        )
+    return encoded(graph, [Input(rows.name, len(columns.columns))], columns)
 
 
 def _check_options(dtype, input_name, target_opset) -> tuple[str, int]:

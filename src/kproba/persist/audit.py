@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from ..basis.basis import Basis
 from ..basis.moments import Moments
 from ..data.items import Items, Memory, Sequences, Table
+from ..data.mixed import Category, MixedColumns, Number
 from ..data.scaling import Scaling
 from ..data.sources import Chunk
 from ..data.summary import Summary, _Sample
@@ -106,6 +107,35 @@ def _four_amplitudes(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 4 and all(accepts("float >= 0 < 1e75", each) for each in value)
 
 
+def _column_numbers(value: Any) -> bool:
+    """A tuple of different places in increasing order."""
+    places = isinstance(value, tuple) and accepts([range(MOST_COLUMNS)], list(value))
+    return places and all(one < two for one, two in pairwise(value))
+
+
+def _different_texts(value: Any) -> bool:
+    """Whether these are the levels of a category, in order."""
+    return isinstance(value, tuple) and accepts([str], list(value)) and all(one < two for one, two in pairwise(value))
+
+
+def _columns_of_a_table(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) > 0 and all(isinstance(each, Number | Category) for each in value)
+
+
+def _a_choice_of_columns(value: Any) -> bool:
+    """Whether this can be the parameter ``categorical_features``; a fit checks it against the columns."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biuUO"
+    return value is None or isinstance(value, str | list | tuple)
+
+
+def _its_codes_are_of_its_columns(clf) -> bool:
+    """Whether the kernel compares codes where the table has categories."""
+    known = () if clf.columns_ is None else clf.columns_.categorical
+    own = () if not isinstance(clf.kernel, Kernel) else clf.kernel.categorical
+    return set(clf.basis_.kernel.categorical) == {*known, *own}
+
+
 def _a_learning_curve(value: Any) -> bool:
     """Columns of equal length; a loss may be infinite where a kernel matrix is singular."""
     names = ("steps", "leave_one_out", "out_of_fold")
@@ -127,6 +157,11 @@ def _it_has_a_weight_for_every_column(basis: Basis) -> bool:
     if not isinstance(basis.kernel, Learnt):
         return True
     return isinstance(basis.centers, np.ndarray) and basis.centers.shape[1:] == (len(basis.kernel.weights),)
+
+
+def _its_codes_are_columns_of_its_centres(basis: Basis) -> bool:
+    codes = basis.kernel.categorical
+    return not codes or (isinstance(basis.centers, np.ndarray) and codes[-1] < basis.centers.shape[1])
 
 
 def _a_decimal_mark(value: Any) -> bool:
@@ -218,6 +253,10 @@ def _its_coefficients_match_its_centres_and_classes(clf) -> bool:
 
 def _its_columns_match_its_centres_and_scaling(clf) -> bool:
     d, centers, scaling = getattr(clf, "n_features_in_", None), clf.basis_.centers, clf.scaling_
+    if clf.columns_ is not None:
+        if len(clf.columns_.columns) != d:
+            return False
+        d = len(clf.columns_.origins)
     if clf._on_items != isinstance(centers, Items) or (scaling is not None and len(scaling.center) != d):
         return False
     if isinstance(centers, Sequences):
@@ -501,12 +540,29 @@ _DECLARATIONS = (
             ("all its amplitudes are zero", lambda kernel: sum(kernel.mixture) > 0),
         ],
     ),
+    holds("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt", categorical=_column_numbers),
+    holds(Number, center="float", has_gaps=bool, mark={".", ","}, relations=[lambda it: math.isfinite(it.center)]),
+    holds(
+        Category,
+        levels=_different_texts,
+        rare=_different_texts,
+        marked=_column_numbers,
+        relations=[
+            ("a level is both rare and not", lambda it: are_distinct((*it.levels, *it.rare))),
+            ("it marks codes that it does not have", lambda it: max(it.marked, default=0) <= it.missing),
+        ],
+    ),
+    holds(MixedColumns, columns=_columns_of_a_table),
     holds(
         Basis,
         kernel=_a_kernel_with_a_valid_width,
         workers=_WORKERS[0],
         row_center=(None, "int[n]"),
-        relations=[_its_centres_are_finite_numbers, _it_has_a_weight_for_every_column],
+        relations=[
+            _its_centres_are_finite_numbers,
+            _it_has_a_weight_for_every_column,
+            _its_codes_are_columns_of_its_centres,
+        ],
     ),
     # the state of partial_fit
     holds(
@@ -539,7 +595,13 @@ _DECLARATIONS = (
         when=("words_",),
     ),
     # classifiers
-    holds(KernelClassifier, device=(None, _DEVICE), _partial=(ABSENT, None, Partial)),
+    holds(
+        KernelClassifier,
+        device=(None, _DEVICE),
+        categorical_features=_a_choice_of_columns,
+        columns_=(None, MixedColumns),
+        _partial=(ABSENT, None, Partial),
+    ),
     holds(
         KernelClassifier,
         classes_=_distinct_classes,
@@ -560,6 +622,7 @@ _DECLARATIONS = (
             _its_link_matches_its_classes,
             _its_coefficients_match_its_centres_and_classes,
             _its_columns_match_its_centres_and_scaling,
+            _its_codes_are_of_its_columns,
             _its_kernel_matches_its_rows,
             lambda clf: check_scores(clf, clf.coef_.shape[1]),
         ],

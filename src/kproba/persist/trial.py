@@ -119,12 +119,18 @@ def through(steps: list[Any], row: Any) -> None:
             vars(step).pop("feature_names_in_", None)
             row = np.asarray(row) if hasattr(row, "columns") else row
         row = step.transform(row)
-    if isinstance(last, KernelClassifier):
-        values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
-        if row.shape != (1, last.n_features_in_) or not np.isfinite(values).all():
-            raise ModelFileError(
-                f"{type(last).__name__} needs {last.n_features_in_} columns, but the steps before return others."
-            )
+    if isinstance(last, KernelClassifier) and not _accepts(last, row):
+        raise ModelFileError(
+            f"{type(last).__name__} needs {last.n_features_in_} columns, but the steps before return others."
+        )
+
+
+def _accepts(classifier: KernelClassifier, row: Any) -> bool:
+    """Whether a row has the right width, and only finite numbers unless the classifier reads other values."""
+    if row.shape != (1, classifier.n_features_in_) or classifier.columns_ is not None:
+        return row.shape == (1, classifier.n_features_in_)
+    values = row.data if sparse.issparse(row) else np.asarray(row, dtype=np.float64)
+    return bool(np.isfinite(values).all())
 
 
 def is_fitted(step: Any) -> bool:

@@ -26,14 +26,17 @@ from ..links import LINKS, CalibratedSoftmax, CalibratedTags, PerTag, Sigmoid, S
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
-    "kproba.cli._kinds.ColumnKinds": ("kproba.cli._kinds", "ColumnKinds"),
+    "kproba.cli._kinds.ColumnKinds": ("kproba.features.column_kinds", "ColumnKinds"),
     "kproba.cli._models.TableModel": ("kproba.cli._models", "TableModel"),
     "kproba.cli._training.SeenRows": ("kproba.cli._training", "SeenRows"),
-    "kproba.cli._words.TextColumn": ("kproba.cli._words", "TextColumn"),
+    "kproba.cli._words.TextColumn": ("kproba.features.text_column", "TextColumn"),
     "kproba.data.encoding.Encoding": ("kproba.data.encoding", "Encoding"),
     "kproba.data.items.Items": ("kproba.data.items", "Items"),
     "kproba.data.items.Memory": ("kproba.data.items", "Memory"),
     "kproba.data.items.Table": ("kproba.data.items", "Table"),
+    "kproba.data.mixed.Category": ("kproba.data.mixed", "Category"),
+    "kproba.data.mixed.MixedColumns": ("kproba.data.mixed", "MixedColumns"),
+    "kproba.data.mixed.Number": ("kproba.data.mixed", "Number"),
     "kproba.data.look.Look": ("kproba.data.summary", "Summary"),
     "kproba.data.look._Sample": ("kproba.data.summary", "_Sample"),
     "kproba.data.sources.Chunk": ("kproba.data.sources", "Chunk"),
@@ -180,11 +183,15 @@ def state_of(obj: Any) -> dict[str, Any]:
     return state
 
 
+_FEATURES: dict[str, Any] = {"categorical_features": "from_dtype"}
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
     "TableModel": {"seen": None, "about": None},
-    "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric"},
-    "ImportVectorMachine": {"refit": True},
+    "LSPC": _FEATURES,
+    "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric", **_FEATURES},
+    "ImportVectorMachine": {"refit": True, **_FEATURES},
+    "SurfaceKernelClassifier": _FEATURES,
+    **{name: {"categorical": ()} for name in ("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt")},
 }
 
 
@@ -233,7 +240,7 @@ def _names_of(cls: Any) -> set[str]:
     """Attributes of objects for which the class has a default; a file must not set any other class attribute."""
     if is_dataclass(cls):
         return {field.name for field in fields(cls)}
-    return {"_on_items", *(_parameters(cls) if issubclass(cls, BaseEstimator) else ())}
+    return {"_on_items", "columns_", *(_parameters(cls) if issubclass(cls, BaseEstimator) else ())}
 
 
 @cache

@@ -219,8 +219,8 @@ class Search:
 
 
 def supports_relevance(kernel: Kernel, rows: Rows) -> bool:
-    """Whether a model has derivatives with respect to the columns, as column weights need."""
-    return isinstance(kernel, Radial) and not rows.is_sparse
+    """Whether a model has derivatives with respect to the columns, as column weights need; codes have none."""
+    return isinstance(kernel, Radial) and not rows.is_sparse and not kernel.categorical
 
 
 def most_informative_tags(rows: Rows, most: int = SEARCH_TAGS) -> Rows:

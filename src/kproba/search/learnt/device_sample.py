@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arrays import Device
 from ...kernels.additive import LEAST_PAIRS, room_for_pairs
+from ...kernels.codes import differ
 from .pairs import shares
 from .parameters import Layout
 
@@ -53,6 +54,8 @@ class DeviceSample:
         """Take other rows; there are no blocks on a device."""
         X = self.device.put(X, np.float32)
         differences = self.device.xp.abs(X[:, None, :] - X[None, :, :])
+        for j in self.layout.categorical:
+            differences[:, :, j] = differ(self.device.xp, X[:, None, j], X[None, :, j])
         self._D = self.device.xp.reshape(differences, (-1, X.shape[1]))
         self._Y, self._weight = self.device.put(Y, np.float64), weight
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...kernels.additive import LEAST_PAIRS, room_for_pairs
+from ...kernels.codes import capped
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,18 @@ class Values:
 
 
 class SamplePairs:
-    """|x_ij − x_lj| for all pairs i < l of a sample and all columns j, with room for what is computed from them."""
+    """|x_ij − x_lj| for all pairs i < l of a sample and all columns j, with room for what is computed from them.
 
-    def __init__(self, m: int, d: int, has_sums: bool):
+    In ``categorical`` columns it is 0 for equal codes and 1 for different ones.
+    """
+
+    def __init__(self, m: int, d: int, has_sums: bool, categorical: tuple[int, ...] = ()):
         first, second = np.triu_indices(m, 1)
         self.upper = (
             first * m + second
         )  # the place of every pair in an m × m matrix, in the order in which ``load`` writes them
         n_pairs = len(self.upper)
-        self.m, self.has_sums = m, has_sums
+        self.m, self.has_sums, self.categorical = m, has_sums, categorical
         self.differences = np.empty((d, n_pairs), np.float32)
         self.powers = np.empty((d if has_sums else 0, n_pairs), np.float32)
         self.each, self.work = np.empty((4, n_pairs), np.float32), np.empty((2, n_pairs), np.float32)
@@ -47,6 +51,7 @@ class SamplePairs:
             np.subtract(columns[:, i + 1 :], columns[:, i : i + 1], out=self.differences[:, start:stop])
             start = stop
         np.abs(self.differences, out=self.differences)
+        capped(self.differences, self.categorical)
 
     def values(self, weights: np.ndarray, widths: np.ndarray) -> Values:
         """The four kernels under column weights and widths, which are logarithms of rates: exp(widths + weights)."""

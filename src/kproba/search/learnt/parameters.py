@@ -22,11 +22,12 @@ MOST_ADDITIVE = 128
 class Layout:
     """The place of each group of parameters in the vector, for d columns and c classes.
 
-    Tags share one slope, so they have no tilt and no offset: c = 0.
+    Tags share one slope, so they have no tilt and no offset: c = 0. ``categorical`` columns hold codes.
     """
 
     n_columns: int
     n_classes: int
+    categorical: tuple[int, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -58,7 +59,8 @@ class Layout:
     def start(self, X: np.ndarray, noise_unit: float) -> np.ndarray:
         """Equal weights, and widths at which rows of median distance are about equally similar in all four kernels."""
         some, d = X[:WIDTH_ROWS].astype(np.float64), self.n_columns
-        distances = sum(np.abs(column[:, None] - column) for column in some.T)
+        largest = np.where(np.isin(np.arange(d), self.categorical), 1.0, np.inf)
+        distances = sum(np.minimum(np.abs(column[:, None] - column), most) for column, most in zip(some.T, largest))
         apart = distances[distances > 0]
         unit = float(np.median(apart)) if apart.size else 1.0
         widths = np.log(np.array([1.0, np.sqrt(d) / 1.5, max(d, 1.0) / 4.0]) / unit)
@@ -69,8 +71,9 @@ class Layout:
         part = self.split(rounded(x))
         largest = part["weights"].max()
         mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
-        parts: Any = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
-        return Learnt(*(tuple(values.tolist()) for values in parts))
+        parts = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
+        weights, widths, amplitudes = (tuple(values.tolist()) for values in parts)
+        return Learnt(weights, widths, amplitudes, categorical=self.categorical)
 
     def noise(self, x: np.ndarray) -> float:
         """ν = nλ, which carries over from a sample to all rows, where λ does not."""

@@ -62,7 +62,7 @@ class Sample:
     """Some rows on the CPU; the memory is kept from one sample to the next."""
 
     def __init__(self, m: int, layout: Layout):
-        self.pairs = SamplePairs(m, layout.n_columns, layout.has_sums)
+        self.pairs = SamplePairs(m, layout.n_columns, layout.has_sums, layout.categorical)
         self._G = np.empty((m, m))
 
     def load(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, blocks: list[np.ndarray] | None) -> None:

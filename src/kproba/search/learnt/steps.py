@@ -58,7 +58,7 @@ class Steps:
 
     def __init__(self, rows: Rows, seed: int, device: Device | None = None):
         self.rows, self.device = rows, device
-        self.layout = Layout(rows.X.shape[1], 0 if rows.is_multilabel else rows.n_classes)
+        self.layout = Layout(rows.X.shape[1], 0 if rows.is_multilabel else rows.n_classes, rows.categorical)
         self.start = self.layout.start(rows.X, float(rows.weight.mean()))
         self.x, self.adam = self.start.copy(), Adam(len(self.start))
         self._rng = np.random.default_rng(seed)

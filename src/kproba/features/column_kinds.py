@@ -8,35 +8,21 @@ from importlib import import_module
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
+from ..data.text_numbers import MISSING, Style, style_of, to_numbers
 from ..exceptions import UnreadableWarning
-from ..messages import warn
+from ..messages import listing, warn
 
-_SPACE = "\\s\u00a0\u202f"
-#: A number format: {t} separates thousands, {d} the decimals. A number with thousands separators does not start with 0.
-_NUMBER = (
-    "[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
-    r"[{s}]*[$€£¥%]?"
-)
-#: Decimal mark -> pattern of a number. We use the first that matches all values of a column.
-STYLES = {
-    ".": _NUMBER.format(s=_SPACE, t=",", d="."),
-    ",": _NUMBER.format(s=_SPACE, t=".", d=","),
-}
-#: Strings for a missing value.
-MISSING = ("", "?", "-", "–", "—", "...")
 #: Booleans as text files and spreadsheets write them.
 BOOLEANS = {"true": 1.0, "false": 0.0}
-#: Number of values to test before all of a column is tested.
-FEW = 200
 
 
 class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Keeps the type of each column seen at fit time: numbers in any format, booleans or strings.
 
-    ``styles_`` has the decimal marks of text columns in which all values are numbers in the same format, ``numbers_``
-    and ``truths_`` the names of numeric and boolean columns, and ``words_`` those of all other text columns. In new
-    rows, a value that is not a number or boolean where one is expected counts as missing, and a number in a text column
-    becomes a string.
+    ``styles_`` has the decimal marks of text columns in which all values, or all but a few words, are numbers in the
+    same format, ``numbers_`` and ``truths_`` the names of numeric and boolean columns, ``words_`` those of all other
+    text columns. In new rows, a value that is not a number or boolean where one is expected counts as missing, and a
+    number in a text column becomes a string.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"price": ["€ 1.200,50", "3,5", "?"], "name": ["1a", "2b", "3c"]})
@@ -55,8 +41,11 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.numbers_ = [name for name in named if frame[name].dtype.kind in "iuf"]
         texts = [name for name in named if _is_text(frame[name]) and name not in self.truths_]
         styles = {name: _style(frame[name]) for name in texts}
-        self.styles_ = {name: style for name, style in styles.items() if style}
+        self.styles_ = {name: style.mark for name, style in styles.items() if style}
         self.words_ = [name for name, style in styles.items() if not style]
+        for name, style in styles.items():
+            if style and style.words:
+                _warn_of_words(name, style)
         return self
 
     @property
@@ -70,7 +59,9 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             frame[name] = _warned(frame[name], _as_booleans(frame[name]), "booleans")
         for name, mark in {**dict.fromkeys(self.numbers_, "."), **self.styles_}.items():
             if _is_text(frame[name]):
-                frame[name] = _warned(frame[name], _numbers(frame[name], _style(frame[name], mark) or mark), "numbers")
+                style = _style(frame[name], mark, words_allowed=False)
+                found = _numbers(frame[name], mark if style is None else style.mark)
+                frame[name] = _warned(frame[name], found, "numbers")
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
                 frame[name] = frame[name].map(_as_text, na_action="ignore").astype(object)
@@ -117,22 +108,26 @@ def _as_text(value) -> str:
 def _present(column):
     """The values that are not missing, as text, indexed by row number."""
     text = column.reset_index(drop=True).dropna().astype(str).str.strip()
-    return text[~text.isin(MISSING)]
+    return text[~text.str.lower().isin(MISSING)]
 
 
-def _style(column, first: str = ".") -> str | None:
-    """The decimal mark with which all values of a column are numbers; ``first`` if both are possible."""
-    text = _present(column)
-    for mark, pattern in sorted(STYLES.items(), key=lambda style: style[0] != first):
-        if len(text) and text[:FEW].str.fullmatch(pattern).all() and text.str.fullmatch(pattern).all():
-            return mark
-    return None
+def _style(column, first: str = ".", words_allowed: bool = True) -> Style | None:
+    """How the values of a column are written as numbers; None if they are not."""
+    return style_of(_present(column).value_counts(sort=False).to_dict(), first, words_allowed)
+
+
+def _warn_of_words(name: str, style: Style) -> None:
+    warn(
+        f"column {name!r}: a few values are not numbers as the others are ({listing(style.words)}); they count as "
+        "missing.",
+        UnreadableWarning,
+    )
 
 
 def _numbers(column, mark: str):
+    """The values as numbers; NaN for those that are missing or not numbers."""
     text = _present(column)
-    text = text[text.str.fullmatch(STYLES[mark])].str.replace("\u2212", "-")
-    plain = text.str.replace(rf"[^0-9{mark}eE+-]", "", regex=True).str.replace(mark, ".", regex=False)
-    pandas, found = import_module("pandas"), np.full(len(column), np.nan)
-    found[text.index] = pandas.to_numeric(plain).astype(float)
-    return pandas.Series(np.where(np.isinf(found), np.nan, found), index=column.index)
+    distinct = text.unique().tolist()
+    found = np.full(len(column), np.nan)
+    found[text.index] = text.map(dict(zip(distinct, to_numbers(distinct, mark)))).to_numpy(dtype=float)
+    return import_module("pandas").Series(found, index=column.index)

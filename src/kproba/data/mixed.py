@@ -1,0 +1,424 @@
+"""Tables of numbers, categories and missing values as one matrix of floats.
+
+A category becomes an integer code, which kernels only compare for equality, or if it has few levels and the kernel is
+learnt a 0/1 column for each. A missing number lies at the centre of its column and is marked in a further 0/1 column,
+which has a weight of its own: a missing number is then at a learnt distance from all others. That keeps every kernel
+positive definite; a constant distance between "missing" and every number would not.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..exceptions import UnreadableWarning, UnseenWarning
+from ..messages import did_you_mean, listing, warn
+from .labels import is_missing
+from .text_numbers import is_missing_text, style_of, to_numbers
+
+#: Levels with fewer rows share one code.
+FEWEST_ROWS = 3
+#: Largest number of levels, with those of rare and missing values, that have a column each.
+MOST_MARKED = 12
+#: Codes of a value that the training rows do not have. Rare levels and missing values have the codes after the others.
+UNSEEN = -1
+#: Number of values of which all must be unseen for a warning.
+SEVERAL = 5
+#: Types of cells that are neither numbers nor categories.
+TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+class Cells(NamedTuple):
+    """The distinct values of a column, and the number of each row's value among them; −1 if it is missing."""
+
+    values: Any  # a list or an index of pandas, which takes less memory than its values as objects
+    place: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of rows of each value."""
+        return np.bincount(self.place[self.place >= 0], minlength=len(self.values))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers: its centre, whether some were missing in the training rows, and how text is read."""
+
+    center: float
+    has_gaps: bool
+    mark: str = "."
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return 1 + self.has_gaps
+
+    def floats(self, name: Any, column: Any) -> np.ndarray:
+        """The numbers of new rows; NaN if missing."""
+        found = _as_floats(name, column)
+        return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark)
+
+    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+        """Write the columns of the matrix: the numbers, and which of them are missing."""
+        found = self.floats(name, column)
+        missing = np.isnan(found)
+        if self.has_gaps:
+            out[:, 1] = missing
+        elif missing.any():
+            warn_of_gaps([name])
+        out[:, 0] = np.where(missing, self.center, found)
+
+    def decoded(self, block: np.ndarray) -> np.ndarray:
+        """The numbers, NaN where one is missing."""
+        return np.where(block[:, 1] > 0.5, np.nan, block[:, 0]) if self.has_gaps else block[:, 0]
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of categories: the levels that have a code each, and the rare ones that share one.
+
+    ``marked`` are the codes that have a 0/1 column each instead of one column of codes.
+    """
+
+    levels: tuple[str, ...]
+    rare: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, cells: Cells, marks_levels: bool = False) -> Category:
+        counts: Counter[str] = Counter()
+        for text, n in zip(map(as_text, cells.values), cells.counts.tolist()):
+            counts[text] += n
+        several = tuple(sorted(text for text, n in counts.items() if n >= FEWEST_ROWS))
+        rare = tuple(sorted(text for text, n in counts.items() if 0 < n < FEWEST_ROWS))
+        seen = (*range(len(several)), *[len(several)] * bool(rare), *[len(several) + 1] * bool((cells.place < 0).any()))
+        return cls(several, rare, seen if marks_levels and 2 < len(seen) <= MOST_MARKED else ())
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return len(self.marked) or 1
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing value."""
+        return len(self.levels) + 1
+
+    @property
+    def codes(self) -> dict[str, int]:
+        """The code of each known level."""
+        found = {text: code for code, text in enumerate(self.levels)}
+        found.update(dict.fromkeys(self.rare, len(self.levels)))
+        return found
+
+    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+        """Write the columns of the matrix: the codes, or which of them it is."""
+        cells, codes = cells_of(name, column), self.codes
+        known = [codes.get(as_text(value, name), UNSEEN) for value in cells.values]
+        self._warn_if_unseen(name, cells, known)
+        found = np.array([*known, self.missing], dtype=np.float64)[cells.place]  # the last one for −1
+        out[:] = found[:, None] == self.marked if self.marked else found[:, None]
+
+    def _warn_if_unseen(self, name: Any, cells: Cells, known: list[int]) -> None:
+        n_present = int(cells.counts.sum())
+        if n_present >= SEVERAL and all(code == UNSEEN for code, n in zip(known, cells.counts) if n):
+            warn(
+                f"column {name!r}: none of the {n_present} values, such as {as_text(cells.values[0])!r}, occurred in "
+                f"the training rows, which have {listing(self.levels)}; check that the columns are in order.",
+                UnseenWarning,
+            )
+
+    def decoded(self, block: np.ndarray) -> np.ndarray:
+        """The level of each row; "(rare)" for levels that share a code, and None for missing ones."""
+        names = np.array([*self.levels, "(rare)", None, "(unseen)"], dtype=object)
+        if not self.marked:
+            return names[block[:, 0].astype(np.intp)]
+        codes = np.append(self.marked, UNSEEN)
+        return names[codes[np.where(block.max(axis=1) > 0.5, block.argmax(axis=1), len(self.marked))]]
+
+
+@dataclass(frozen=True)
+class MixedColumns:
+    """What a model remembers of the columns of a mixed table; call it to turn a table into a matrix."""
+
+    columns: tuple[Number | Category, ...]
+
+    @classmethod
+    def of(cls, X: Any, categorical_features: Any, marks_levels: bool = False) -> MixedColumns:
+        """Look at the training rows.
+
+        ``categorical_features`` says which columns hold categories. With ``marks_levels``, those with few levels get a
+        0/1 column for each of them, so that a kernel can learn a weight for each.
+        """
+        found = zip(columns_of(X), chosen_columns(X, categorical_features))
+        return cls(tuple(_column_of(name, column, is_code, marks_levels) for (name, column), is_code in found))
+
+    @property
+    def origins(self) -> tuple[int, ...]:
+        """For each column of the matrix, the column of the table that it comes from."""
+        return tuple(j for j, column in enumerate(self.columns) for _ in range(column.width))
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """The columns of the matrix that hold codes."""
+        kinds = [isinstance(column, Category) and not column.marked for column in self.columns]
+        return tuple(place for place, j in enumerate(self.origins) if kinds[j])
+
+    @property
+    def _blocks(self) -> list[slice]:
+        """The columns of the matrix that belong to each column of the table."""
+        ends = np.cumsum([column.width for column in self.columns]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends)]
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The matrix of rows with these columns."""
+        matrix = np.empty((X.shape[0], len(self.origins)))
+        for (name, values), column, block in zip(columns_of(X), self.columns, self._blocks):
+            column.write(name, values, matrix[:, block])
+        return matrix
+
+    def decoded(self, matrix: np.ndarray) -> np.ndarray:
+        """The table that a matrix stands for: numbers with NaN, and if there are categories objects."""
+        has_categories = any(isinstance(column, Category) for column in self.columns)
+        table = np.empty((len(matrix), len(self.columns)), dtype=object if has_categories else np.float64)
+        for j, (column, block) in enumerate(zip(self.columns, self._blocks)):
+            table[:, j] = column.decoded(matrix[:, block])
+        return table
+
+    def per_column(self, shares: np.ndarray) -> np.ndarray:
+        """Sums over the columns of the matrix (k, m) that belong to the same column of the table (k, d)."""
+        return np.stack([shares[..., block].sum(axis=-1) for block in self._blocks], axis=-1)
+
+
+def warn_of_gaps(names: Sequence[Any]) -> None:
+    """Warn that numbers are missing where the training rows had none."""
+    warn(
+        f"X has missing values in the column{'s' * (len(names) > 1)} {listing(names)}, where the training rows had "
+        "none: the median takes their place, and nothing is known about rows without a value.",
+        UnseenWarning,
+    )
+
+
+def is_mixed(X: Any, categorical_features: Any) -> bool:
+    """Whether a table may hold more than numbers: by the types of its columns, without a look at the rows."""
+    if sparse.issparse(X) or not is_rectangular(X):
+        return False
+    if not (categorical_features is None or isinstance(categorical_features, str)):
+        return True
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind in "OUST"
+    return any(not _is_plain(column) for _, column in columns_of(X))
+
+
+def is_rectangular(X: Any) -> bool:
+    """Whether X is a frame or a matrix of one value per cell."""
+    return _names(X) is not None or (isinstance(X, np.ndarray) and X.ndim == 2)
+
+
+def columns_of(X: Any) -> Iterator[tuple[Any, Any]]:
+    """The name or number of each column, and its values."""
+    names = _names(X)
+    if names is None:
+        yield from enumerate(X.T)
+    elif hasattr(X, "iloc"):
+        yield from ((name, X.iloc[:, j]) for j, name in enumerate(names))
+    else:
+        yield from ((name, X[name]) for name in names)
+
+
+def chosen_columns(X: Any, categorical_features: Any) -> list[bool | None]:
+    """For each column whether it is named as a category; None if its type decides."""
+    d, names = X.shape[1], _names(X)
+    if categorical_features is None:
+        return [False] * d
+    if isinstance(categorical_features, str):
+        if categorical_features == "from_dtype":
+            return [None] * d
+        raise ValueError(
+            "categorical_features must be 'from_dtype', None, a boolean mask, or a list of column numbers or names, "
+            f"got {categorical_features!r}{did_you_mean(categorical_features, ['from_dtype'])}."
+        )
+    wanted = np.asarray(categorical_features)
+    if wanted.ndim != 1:
+        raise ValueError(f"categorical_features must be a list, got an array of shape {wanted.shape}.")
+    if wanted.dtype.kind == "b":
+        if len(wanted) != d:
+            raise ValueError(f"categorical_features is a mask of {len(wanted)} columns, but X has {d}.")
+        return wanted.tolist()
+    return _by_number_or_name(wanted.tolist(), d, names)
+
+
+def _by_number_or_name(wanted: list[Any], d: int, names: list | None) -> list[bool | None]:
+    chosen: list[bool | None] = [False] * d
+    for each in wanted:
+        if isinstance(each, str):
+            if names is None:
+                raise ValueError(f"categorical_features names the column {each!r}, but X has no column names.")
+            if each not in names:
+                raise ValueError(f"categorical_features: X has no column {each!r}{did_you_mean(each, names)}.")
+            chosen[names.index(each)] = True
+        elif isinstance(each, int) and 0 <= each < d:
+            chosen[each] = True
+        else:
+            raise ValueError(f"categorical_features has the entry {each!r}, but X has the columns 0 to {d - 1}.")
+    return chosen
+
+
+def _names(X: Any) -> list | None:
+    """Column names of a frame or an Arrow table."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return None if names is None or isinstance(X, np.ndarray) else list(names)
+
+
+def _column_of(name: Any, column: Any, is_code: bool | None, marks_levels: bool) -> Number | Category:
+    """What there is to remember of a column of the training rows."""
+    floats = None if is_code else _as_floats(name, column)
+    if floats is None:
+        cells = cells_of(name, column)
+        if is_code or (is_code is None and _is_category(column, cells)):
+            return Category.of(cells, marks_levels)
+        floats, mark = _read_numbers(name, cells, or_category=is_code is None)
+        if floats is None:
+            return Category.of(cells, marks_levels)
+        return _number(floats, mark)
+    return _number(floats)
+
+
+def _number(floats: np.ndarray, mark: str = ".") -> Number:
+    missing = np.isnan(floats)
+    there = floats[~missing]
+    center = float(np.quantile(there, 0.5, method="lower")) if len(there) else 0.0
+    return Number(center, bool(missing.any()), mark)
+
+
+def _is_category(column: Any, cells: Cells) -> bool:
+    """Whether a column holds categories by its type: a categorical dtype, or booleans with or without gaps."""
+    dtype = getattr(column, "dtype", None)
+    if str(dtype).partition("(")[0] in ("category", "Categorical", "Enum"):
+        return True
+    return len(cells.values) > 0 and all(isinstance(value, bool | np.bool_) for value in cells.values)
+
+
+def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarray | None, str]:
+    """The numbers of a column of text or objects, and its decimal mark; None if these are categories."""
+    counts: Counter[str] = Counter()
+    for value, n in zip(cells.values, cells.counts.tolist()):
+        counts[as_text(value, name)] += n
+    style = style_of(counts)
+    if style is None and any(not is_missing_text(text) for text in counts):
+        if or_category:
+            return None, "."
+        raise ValueError(
+            f"the column {name!r} of X holds values that are not numbers, such as {next(iter(counts))!r}; add it to "
+            "categorical_features, or use categorical_features='from_dtype'."
+        )
+    mark = "." if style is None else style.mark
+    if style is not None and style.words:
+        n_words = sum(counts[word] for word in style.words)
+        warn(
+            f"column {name!r}: {n_words} of {sum(counts.values())} values are not numbers ({listing(style.words)}) and "
+            "count as missing. If the column holds categories, name it in categorical_features.",
+            UnreadableWarning,
+        )
+    return _floats_of_cells(name, cells, mark), mark
+
+
+def _floats_of_cells(name: Any, cells: Cells, mark: str) -> np.ndarray:
+    """The numbers of cells, written with this decimal mark or consistently with another; NaN if missing or a word."""
+    texts = [as_text(value, name) for value in cells.values]
+    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False)
+    numbers = to_numbers(texts, mark if style is None else style.mark)
+    exact = [float(v) if isinstance(v, Real) else number for v, number in zip(cells.values, numbers)]
+    words = [text for text in texts if not is_missing_text(text)]
+    if words and np.isnan(exact).all():
+        warn(
+            f"column {name!r}: the model was fitted on numbers, but none of the values, such as {words[0]!r}, can be "
+            "read as such; they are treated as missing.",
+            UnreadableWarning,
+        )
+    return _finite(name, np.array([*exact, np.nan])[cells.place])
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether a column of a frame holds numbers or booleans and, as far as its type says, no missing values."""
+    dtype = getattr(column, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "iufbcmM"
+
+
+def _as_floats(name: Any, column: Any) -> np.ndarray | None:
+    """A numeric column as floats, NaN where a value is missing; None for other types."""
+    dtype: Any = getattr(column, "dtype", None)
+    is_polars = hasattr(dtype, "is_numeric")
+    if not (dtype.is_numeric() if is_polars else getattr(dtype, "kind", "") in ("i", "u", "f")):
+        return None
+    if hasattr(column, "iloc"):
+        return _finite(name, column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return _finite(name, np.asarray(column.to_numpy() if is_polars else column, dtype=np.float64))
+
+
+def _finite(name: Any, values: np.ndarray) -> np.ndarray:
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity (the column {name!r}); replace infinite values by NaN, which counts as missing."
+        )
+    return values
+
+
+def cells_of(name: Any, column: Any) -> Cells:
+    """The distinct values of a column of any type."""
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # a categorical column of pandas
+        return Cells(column.cat.categories, np.asarray(column.cat.codes))
+    if hasattr(column, "iloc"):
+        return _factorized(name, column)
+    values = column.to_list() if hasattr(column, "to_list") else np.asarray(column).tolist()
+    number: dict[Any, int] = {}
+    try:
+        index = [-1 if is_missing(value) else number.setdefault(value, len(number)) for value in values]
+    except TypeError as error:
+        raise _not_a_cell(name, column) from error
+    return Cells(list(number), np.array(index, dtype=np.intp))
+
+
+def _factorized(name: Any, column: Any) -> Cells:
+    from pandas import factorize
+
+    try:
+        place, values = factorize(column, use_na_sentinel=True)
+    except TypeError as error:
+        raise _not_a_cell(name, column) from error
+    return Cells(values, place)
+
+
+def _not_a_cell(name: Any, column: Any) -> TypeError:
+    kinds = sorted({type(value).__name__ for value in column if getattr(value, "__hash__", None) is None})
+    return TypeError(
+        f"the column {name!r} of X holds {listing(kinds)} objects; every argument must be a string or a number: a cell "
+        "is a number, a string, a boolean or missing."
+    )
+
+
+def as_text(value: Any, name: Any = None) -> str:
+    """A value of a category as text; a whole number is written without decimals, whatever its type.
+
+    >>> as_text("red"), as_text(3.0), as_text(True)
+    ('red', '3', 'True')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, TIMES):
+        raise TypeError(
+            f"X holds dates or durations in the column {name!r}; convert them to numbers first, for example with "
+            "skrub's TableVectorizer (pip install 'kproba[tables]')."
+        )
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and float(value).is_integer():
+        return str(int(float(value)))
+    if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
+        raise _not_a_cell(name, [])
+    return str(value)

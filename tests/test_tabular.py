@@ -1,0 +1,81 @@
+"""The pipeline of the command in Python: kproba.tabular, and model files of the command as models."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+import kproba
+from kproba import LSPC, UnreadableWarning, explain, tabular, to_onnx
+from kproba.cli import main
+from kproba.features.column_kinds import ColumnKinds
+from messy import sales, visits
+
+QUICK = LSPC(kernel="laplacian", width=2.0, ridge=1e-3)
+
+
+def table(make, n=150, seed=0):
+    frame = make(n, seed)
+    return frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+
+
+@pytest.mark.parametrize("make, least", [(sales, 0.7), (visits, 0.4)])
+def test_reads_money_and_dates(make, least):
+    frame, y = table(make)
+    assert tabular(QUICK).fit(frame[:100], y[:100]).score(frame[100:], y[100:]) > least
+
+
+def test_clones_pickles_and_saves(tmp_path):
+    frame, y = table(visits)
+    model = clone(tabular(QUICK)).fit(frame, y)
+    kproba.save(model, tmp_path / "m.kproba")
+    for again in (pickle.loads(pickle.dumps(model)), kproba.load(tmp_path / "m.kproba")):
+        np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert cross_val_score(tabular(QUICK), frame, y, cv=3).mean() > 0.4
+
+
+def test_other_estimators():
+    assert isinstance(tabular()[-1], LSPC)
+    assert isinstance(tabular(LogisticRegression())[-1], LogisticRegression)
+    with pytest.raises(TypeError, match="estimator must be a classifier, got 'lspc'"):
+        tabular("lspc")
+
+
+def test_onnx_says_which_part_it_has_none_of():
+    frame, y = table(sales, 60)
+    with pytest.raises(
+        ValueError, match=r"skl2onnx cannot convert the steps before the classifier \(ColumnKinds, Table"
+    ):
+        to_onnx(tabular(QUICK).fit(frame, y), frame)
+
+
+def test_a_model_file_of_the_command(tmp_path):
+    """It predicts in Python as the command does."""
+    frame, y = table(sales, 120)
+    path = tmp_path / "sales.csv"
+    frame.assign(good=y).to_csv(path, index=False)
+    main(
+        ["fit", str(path), "--target", "good", "--model", str(tmp_path / "m.kproba"), "--estimator", "lspc", "--quiet"]
+    )
+    model = kproba.load(tmp_path / "m.kproba")
+    assert model.classes_.tolist() == ["no", "yes"]
+    new = frame.assign(more=1.0)[["more", *frame.columns[::-1]]]  # other columns, in another order
+    proba = model.predict_proba(new)
+    assert model.predict(new).tolist() == model.classes_[proba.argmax(axis=1)].tolist()
+    assert model.score(new, y) > 0.8
+    np.testing.assert_allclose(model.pipeline.predict_proba(frame), proba)
+    assert explain(model.pipeline, frame[:2]).feature_names == tuple(frame.columns)
+
+
+def test_a_stray_word_among_numbers():
+    """As in the classifiers themselves: the cell is missing, with a warning."""
+    frame = pd.DataFrame({"pulse": ["71.5", "80"] * 15 + ["unknown"], "code": ["100", "200", "20X"] * 10 + ["100"]})
+    with pytest.warns(UnreadableWarning, match=r"column 'pulse'.*\('unknown'\)"):
+        kinds = ColumnKinds().fit(frame)
+    found = kinds.transform(frame)
+    assert kinds.words_ == ["code"]
+    assert found["pulse"].tolist()[:2] == [71.5, 80.0] and np.isnan(found["pulse"].iloc[-1])
