@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.kinds import pandas
-from . import _kinds, _text
+from ..data.text_numbers import MISSING, STYLES
+from ..features.column_kinds import as_text
+from . import _text
 from ._dates import order_of
 
 #: The use of each kind of column. Columns without a kind are dropped.
@@ -90,8 +92,8 @@ def stray_words(present) -> list[str]:
     if present.dtype.kind != "O":
         return []
     text = present.astype(str).str.strip()
-    for pattern in _kinds.STYLES.values():
-        is_number = text.str.fullmatch(pattern)
+    for pattern in STYLES.values():
+        is_number = text.str.fullmatch(pattern.pattern)
         if MOSTLY_NUMBERS <= is_number.mean() < 1:
             return sorted(set(text[~is_number]))
     return []
@@ -134,12 +136,12 @@ def profile(X, kinds: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 def _words(column) -> set[str]:
     """The distinct values as text; whole numbers without decimals."""
-    return {_kinds._as_text(v) if isinstance(v, float) else str(v).strip() for v in _present(column).unique()}
+    return {as_text(v) if isinstance(v, float) else str(v).strip() for v in _present(column).unique()}
 
 
 def _present(values):
     found = values.dropna()
-    return found[~found.isin(_kinds.MISSING)] if found.dtype.kind == "O" else found
+    return found[~found.isin(MISSING)] if found.dtype.kind == "O" else found
 
 
 def _shortened(value) -> str:

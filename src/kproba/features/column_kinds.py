@@ -64,7 +64,7 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 frame[name] = _warned(frame[name], found, "numbers")
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
-                frame[name] = frame[name].map(_as_text, na_action="ignore").astype(object)
+                frame[name] = frame[name].map(as_text, na_action="ignore").astype(object)
         return frame
 
 
@@ -100,7 +100,7 @@ def _as_booleans(column):
     )
 
 
-def _as_text(value) -> str:
+def as_text(value) -> str:
     """A number as text; integers that a missing value turned into floats are written as integers."""
     return str(int(value)) if float(value).is_integer() else str(value)
 
