@@ -174,7 +174,7 @@ def _named(group: Group) -> str:
 def _fault(group: Group) -> str:
     if group.is_off:
         return f"{share(group.predicted)} predicted, {share(group.observed.value)} observed"
-    return f"an error of {share(group.error.value)}, and {share(group.other_error)} elsewhere"
+    return f"an error of {share(group.error.value)}, where its probabilities announce {share(group.expected_error)}"
 
 
 def _of_classes(facts: Facts) -> str:
