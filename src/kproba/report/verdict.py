@@ -95,9 +95,9 @@ def _rare(facts: Facts) -> str:
 
 
 def _ranks_better_than_chance(found: PositiveFacts) -> bool:
-    """Mann and Whitney's test of the ROC area, which is right for a handful of positive rows too."""
-    n, others = found.thresholds.n_rows, found.thresholds.n_rows - found.rows
-    return found.own.auc.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
+    """Whether the interval of the ROC area and Mann and Whitney's test agree; few resampled rows alone look too sure."""
+    n, others, area = found.thresholds.n_rows, found.thresholds.n_rows - found.rows, found.own.auc
+    return area.low > 0.5 and area.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
 
 
 def _times(lift: float) -> str:
