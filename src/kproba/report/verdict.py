@@ -95,7 +95,7 @@ def _rare(facts: Facts) -> str:
 
 
 def _ranks_better_than_chance(found: PositiveFacts) -> bool:
-    """Whether the interval of the ROC area and Mann and Whitney's test agree; few resampled rows alone look too sure."""
+    """Whether the interval of the ROC area and Mann and Whitney's test agree: few resampled rows look too sure."""
     n, others, area = found.thresholds.n_rows, found.thresholds.n_rows - found.rows, found.own.auc
     return area.low > 0.5 and area.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
 
