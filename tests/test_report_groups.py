@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.stats import chi2_contingency, fisher_exact, ks_2samp
+from scipy.stats import chi2_contingency, ks_2samp
 
 import oracles
 from kproba import cli
@@ -17,8 +17,8 @@ from kproba.report import comparisons, write_report
 from kproba.report.columns import column_of
 from kproba.report.drift import drift_facts, numbers_distance, shares_distance
 from kproba.report.facts import collect
-from kproba.report.groups import Outcomes, group_facts, members_of, worse_by_chance
-from kproba.report.measures import off_by_chance
+from kproba.report.groups import Outcomes, group_facts, members_of
+from kproba.report.measures import off_by_chance, tails
 from kproba.report.page import page
 from kproba.report.verdict import verdict
 from made_up import Oracle, made_up
@@ -103,21 +103,24 @@ class TestGroups:
         for key, group in named.items():
             rows = inside[key]
             assert group.rows == rows.sum() and group.error.value == pytest.approx(wrong[rows].mean())
-            assert group.other_error == pytest.approx(wrong[~rows].mean())
+            assert group.expected_error == pytest.approx(1.0 - X.loc[rows, ["p", "q"]].max(axis=1).mean())
             assert group.predicted == pytest.approx(p[rows].mean())
             assert group.observed.value == pytest.approx(own[rows].mean())
-            smallest = min(worse_by_chance(wrong, rows), off_by_chance(p[rows], own[rows].sum()))
+            doubt = 1.0 - np.maximum(p, 1.0 - p)[rows]
+            smallest = min(tails(doubt, wrong[rows].sum())[1], off_by_chance(p[rows], own[rows].sum()))
             assert group.by_chance == pytest.approx(len(found) * min(1.0, 2.0 * smallest))
         assert [group.by_chance for group in found] == sorted(group.by_chance for group in found)
 
-    @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60))
-    def test_worse_by_chance_is_fishers_test(self, rows):
-        wrong, inside = np.array(rows).T
-        counts = [
-            [(wrong & inside).sum(), (~wrong & inside).sum()],
-            [(wrong & ~inside).sum(), (~wrong & ~inside).sum()],
-        ]
-        assert worse_by_chance(wrong, inside) == pytest.approx(fisher_exact(counts, alternative="greater").pvalue)
+    def test_errors_that_are_announced_do_not_stand_out(self):
+        """A hard group is not badly judged, however many errors it has."""
+        rng = np.random.default_rng(0)
+        p = np.where(np.arange(2_000) < 1_000, 0.55, 0.99)
+        hit = rng.random(2_000) < p
+        (hard, easy) = sorted(
+            group_facts([column_of("x", p)], Outcomes(~hit, 1 - p, p, hit)), key=lambda g: -g.error.value
+        )
+        assert hard.error.value > 0.3 > 0.1 > easy.error.value
+        assert not hard.stands_out and not easy.stands_out and hard.expected_error == pytest.approx(0.45)
 
     def test_on_noise_as_many_look_bad_as_the_page_says(self):
         """Of all groups, those that look as bad as one group would by chance are about one per table, or fewer."""
@@ -127,7 +130,7 @@ class TestGroups:
             p = rng.beta(1.0, 1.0, size=500)
             hit = rng.random(500) < p
             columns = [column_of(str(j), rng.normal(size=500)) for j in range(20)]
-            found = group_facts(columns, Outcomes((p > 0.5) != hit, p, hit))
+            found = group_facts(columns, Outcomes((p > 0.5) != hit, np.minimum(p, 1 - p), p, hit))
             assert len(found) == 60
             counts.append([sum(group.by_chance < e for group in found) for e in (0.05, 1.0, 5.0)])
         few, one, five = np.mean(counts, axis=0)

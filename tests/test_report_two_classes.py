@@ -13,7 +13,7 @@ import oracles
 from kproba.report import two_classes
 from kproba.report.facts import collect
 from kproba.report.markup import number, share, signed
-from kproba.report.measures import binned, face_value, off_by_chance
+from kproba.report.measures import binned, face_value, off_by_chance, tails
 from kproba.report.page import page
 from kproba.report.two_classes import ranking_intervals, thresholds_of
 from kproba.report.verdict import verdict
@@ -148,6 +148,7 @@ class TestCalibration:
     def test_certain_rows(self):
         assert off_by_chance(np.array([1.0, 0.0]), 1) == 1.0
         assert off_by_chance(np.array([1.0, 0.0]), 2) == 0.0
+        assert tails(np.array([1.0, 0.0]), 2) == (1.0, 0.0) and tails(np.array([1.0, 0.0]), 0) == (0.0, 1.0)
 
     def test_calibrated_probabilities_seldom_look_off(self):
         rng = np.random.default_rng(0)

@@ -204,8 +204,9 @@ def _codes(y, classes) -> np.ndarray:
 def _outcomes(rows: Judged, top: TopClass, positive: PositiveFacts | None) -> Outcomes:
     """What has a probability: that a row is positive or, with more classes, that its prediction is right."""
     if positive is None:
-        return Outcomes(~top.correct, top.confidence, top.correct)
-    return Outcomes(~top.correct, rows.proba[:, positive.place], rows.codes == positive.place)
+        return Outcomes(~top.correct, 1.0 - top.confidence, top.confidence, top.correct)
+    p = rows.proba[:, positive.place]
+    return Outcomes(~top.correct, 1.0 - top.confidence, p, rows.codes == positive.place)
 
 
 def _of_confidence(top: TopClass, n_classes: int) -> dict:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from .columns import MISSING, Column, as_categories, text_of
-from .measures import Interval, off_by_chance, share_of
+from .measures import Interval, off_by_chance, share_of, tails
 
 #: Groups of fewer rows are left out, as are all but the largest groups of a column.
 FEWEST_ROWS, MOST_VALUES = 20, 12
@@ -22,15 +21,15 @@ STANDS_OUT = 0.05
 class Group:
     """A group of rows: its error, and the mean probability beside what happened.
 
-    ``by_chance`` is the number of groups, among all that were compared, that would look at least this bad if groups did
-    not matter.
+    ``expected_error`` is the error that the probabilities announce. ``by_chance`` is the number of groups, among all
+    that were compared, that would look at least this bad if all probabilities were right.
     """
 
     column: str
     value: str
     rows: int
     error: Interval
-    other_error: float
+    expected_error: float
     predicted: float
     observed: Interval
     by_chance: float
@@ -41,8 +40,8 @@ class Group:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the error of the other rows is below the interval of the error."""
-        return self.error.low > self.other_error
+        """Whether the error is clearly higher than the probabilities announce."""
+        return self.error.low > self.expected_error
 
     @property
     def is_off(self) -> bool:
@@ -51,9 +50,10 @@ class Group:
 
 
 class Outcomes(NamedTuple):
-    """Whether each row is predicted wrong, a probability, and whether what it predicts happened."""
+    """Whether each row is predicted wrong, the probability of that, and another probability with what happened."""
 
     wrong: np.ndarray
+    doubt: np.ndarray
     p: np.ndarray
     hit: np.ndarray
 
@@ -97,13 +97,7 @@ def _group(group: Members, outcomes: Outcomes, n_groups: int) -> Group:
     inside, n = group.inside, int(group.inside.sum())
     wrong, hits = int(outcomes.wrong[inside].sum()), int(outcomes.hit[inside].sum())
     error, observed = share_of(wrong, n), share_of(hits, n)
-    others = len(inside) - n
-    elsewhere = (int(outcomes.wrong.sum()) - wrong) / others if others else np.nan
-    chance = min(1.0, 2.0 * min(worse_by_chance(outcomes.wrong, inside), off_by_chance(outcomes.p[inside], hits)))
-    predicted = float(outcomes.p[inside].mean())
-    return Group(group.column, group.value, n, error, elsewhere, predicted, observed, n_groups * chance)
-
-
-def worse_by_chance(wrong: np.ndarray, inside: np.ndarray) -> float:
-    """Probability of at least this many errors in a random group of the same size (Fisher's exact test, one-sided)."""
-    return float(hypergeom.sf(wrong[inside].sum() - 1, len(wrong), wrong.sum(), inside.sum()))
+    doubt, p = outcomes.doubt[inside], outcomes.p[inside]
+    chance = min(1.0, 2.0 * min(tails(doubt, wrong)[1], off_by_chance(p, hits)))
+    announced = float(doubt.mean()), float(p.mean())
+    return Group(group.column, group.value, n, error, *announced, observed, n_groups * chance)

@@ -183,14 +183,19 @@ def binned(p: np.ndarray, hit: np.ndarray, edges: np.ndarray) -> Reliability:
 
 
 def off_by_chance(p: np.ndarray, hits: int) -> float:
-    """Probability of a number of hits at least as far from the sum of calibrated probabilities, on either side.
+    """Probability of a number of hits at least as far from the sum of calibrated probabilities, on either side."""
+    return min(1.0, 2.0 * min(tails(p, hits)))
+
+
+def tails(p: np.ndarray, hits: int) -> tuple[float, float]:
+    """Probabilities of at most and of at least so many hits, if the probabilities are calibrated.
 
     The sum of independent hits is nearly normal; with a correction for its skewness (Volkova 1996), tails are right to
     a factor of about two even if few hits are expected.
     """
     mean, variance = p.sum(), (p * (1.0 - p)).sum()
     if variance < 1e-12:
-        return 1.0 if abs(hits - mean) < 0.5 else 0.0
+        return float(hits > mean - 0.5), float(hits < mean + 0.5)
     skewness = (p * (1.0 - p) * (1.0 - 2.0 * p)).sum() / variance**1.5
 
     def below(count: float) -> float:
@@ -199,7 +204,7 @@ def off_by_chance(p: np.ndarray, hits: int) -> float:
             np.clip(ndtr(z) + skewness * (1.0 - z * z) * np.exp(-z * z / 2.0) / np.sqrt(72.0 * np.pi), 0.0, 1.0)
         )
 
-    return min(1.0, 2.0 * min(below(hits), 1.0 - below(hits - 1)))
+    return below(hits), 1.0 - below(hits - 1)
 
 
 @dataclass(frozen=True)

@@ -95,9 +95,9 @@ def _rare(facts: Facts) -> str:
 
 
 def _ranks_better_than_chance(found: PositiveFacts) -> bool:
-    """Mann and Whitney's test of the ROC area, which is right for a handful of positive rows too."""
-    n, others = found.thresholds.n_rows, found.thresholds.n_rows - found.rows
-    return found.own.auc.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
+    """Whether the interval of the ROC area and Mann and Whitney's test agree: few resampled rows look too sure."""
+    n, others, area = found.thresholds.n_rows, found.thresholds.n_rows - found.rows, found.own.auc
+    return area.low > 0.5 and area.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
 
 
 def _times(lift: float) -> str:
@@ -174,7 +174,7 @@ def _named(group: Group) -> str:
 def _fault(group: Group) -> str:
     if group.is_off:
         return f"{share(group.predicted)} predicted, {share(group.observed.value)} observed"
-    return f"an error of {share(group.error.value)}, and {share(group.other_error)} elsewhere"
+    return f"an error of {share(group.error.value)}, where its probabilities announce {share(group.expected_error)}"
 
 
 def _of_classes(facts: Facts) -> str:

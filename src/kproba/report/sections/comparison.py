@@ -29,7 +29,8 @@ def comparison(facts: Facts) -> Section:
     head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
     rows = "".join(_row(facts, place, shown) for place in range(len(facts.scores)))
     # explicit roles survive the stacked layout on phones
-    table = f'<table class="scores" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
+    css = "scores many" if len(shown) > 5 else "scores"
+    table = f'<table class="{css}" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
     drawings = "".join(f"<div><h4>{_heading(each)}</h4>{_drawing(facts, each)}</div>" for each in shown)
     caption = (
         "Bars are 90 % intervals from resampled rows. These are the same for all models, so differences are more "

@@ -51,8 +51,8 @@ def _how_many(found: tuple[Group, ...]) -> str:
     """Some of many groups look bad by chance, so the page says how many to expect."""
     worst, out = found[0], sum(group.stands_out for group in found)
     rule = (
-        "“By chance” is the number of groups that would look at least this bad, in error or calibration, if groups did "
-        "not matter."
+        "“By chance” is the number of groups that would look at least this bad, in error or calibration, if all "
+        "probabilities were right."
     )
     if not out:
         return (
