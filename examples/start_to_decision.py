@@ -63,8 +63,8 @@ display.figure_.set_size_inches(5, 4.6)
 # %%
 # Decide
 # ------
-# Suppose that missing somebody who gets worse is four times as bad as an unnecessary appointment. Then an appointment is
-# cheaper wherever the probability exceeds 1/(1 + 4). No new fit is needed: costs belong in the decision, not in the
+# Suppose that missing somebody who gets worse is four times as bad as an unnecessary appointment. Then an appointment
+# is cheaper wherever the probability exceeds 1/(1 + 4). No new fit is needed: costs belong in the decision, not in the
 # model.
 
 MISSED, UNNECESSARY = 4.0, 1.0
