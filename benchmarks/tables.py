@@ -955,6 +955,10 @@ SOURCES = {
 WITHOUT_STAMP = {"headline"}
 
 
+#: The names of all tables; that of the papers' items is made from many results.
+NAMES = {*RENDERERS, "reproduction"}
+
+
 def render(text: str, folder: Path | str = results.RESULTS) -> str:
     """The page with its tables filled; a table without a result is left unchanged."""
 

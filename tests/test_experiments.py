@@ -196,7 +196,7 @@ def test_every_result_is_in_the_table(experiment):
 def test_optimum_2013(experiment, tmp_path):
     from kproba.data.toys import clouds_2013
 
-    toy = clouds_2013(60, random_state=0)
+    toy = clouds_2013(60, spread=2.0, random_state=0)
     np.savez(tmp_path / "glass.npz", X=toy.X, y=toy.y)
     experiment("optimum_2013").main(["--quick", "--data-dir", str(tmp_path), "--out", str(tmp_path), "--sets", "glass"])
     content = json.loads((tmp_path / "optimum_2013.json").read_text())

@@ -15,6 +15,7 @@ from ..data.hashing import exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
+from ..data.scaling import fit_scaling, scaled_rows
 from ..kernels.learnt import Learnt
 from ..links import in_blocks
 from ..progress import Progress
@@ -29,6 +30,8 @@ from ._reading import Training
 DENSE_ROWS = 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
+#: Rows are rounded to float32 for learning if this moves no scaled value by more.
+FLOAT32_ERROR = 1e-3
 
 
 def learns_kernel(model, rows: Rows) -> bool:
@@ -47,11 +50,24 @@ def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
     Folds and samples are drawn by keys of the unscaled rows in float32: float32 rows then take the same steps as
     float64 ones, and rows that differ by less share a fold.
     """
-    with np.errstate(over="ignore"):
-        keys = exact_keys(data.rows.X.astype(np.float32))
+    rows = most_informative_tags(_in_float32(scaled, data.rows, model.scaling))
     with Progress(model.verbose, title=f"{type(model).__name__}: kernel") as progress:
-        rows = most_informative_tags(replace(scaled, keys=keys))
         return learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
+
+
+def _in_float32(scaled: Rows, unscaled: Rows, scaling: str | None) -> Rows:
+    """The rows as they would be scaled in float32, so that rows of both precisions learn the same kernel.
+
+    Rows whose values float32 cannot tell apart keep all their digits.
+    """
+    with np.errstate(over="ignore"):
+        single = unscaled.X.astype(np.float32)
+    keyed = replace(scaled, keys=exact_keys(single))
+    if not np.isfinite(single).all():
+        return keyed
+    rounded = unscaled.replace_inputs(single.astype(np.float64))
+    X = scaled_rows(rounded, fit_scaling(scaling, rounded)).X
+    return keyed.replace_inputs(X) if np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR else keyed
 
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:

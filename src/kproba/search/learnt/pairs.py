@@ -1,7 +1,8 @@
 """The learnt kernel of all pairs of rows of a sample, and its gradient.
 
 Everything is float32 and of size P = m(m − 1)/2 for m rows, once for each column. The loops run over columns, so that
-what they touch stays in the cache.
+what they touch stays in the cache. Sums of float32 products are taken by ``einsum``, whose order of additions, unlike
+that of BLAS, is the same on every processor: many steps would magnify the differences.
 """
 
 from __future__ import annotations
@@ -85,16 +86,16 @@ class SamplePairs:
         by_width = np.zeros((3, len(weights)))
         work = self.work[0]
         for j, D in enumerate(self.differences):
-            by_width[0, j] = D @ along[0]
+            by_width[0, j] = _dot(D, along[0])
             np.multiply(D, D, out=work)
-            by_width[1, j] = work @ along[1]
+            by_width[1, j] = _dot(work, along[1])
         by_width[:2] *= np.stack([-rates[0], -2.0 * rates[1] ** 2])
         by_weights = np.zeros(len(weights))
         if self.has_sums:
             by_width[2], by_share = self._gradient_of_sums(values, v, trace, a)
             by_width[2] *= -rates[2]
             by_weights = 2.0 * u * (by_share - u @ by_share)  # u = softmax(2·weights)
-        by_mixture = a * (values.each @ v + trace * values.at_zero)
+        by_mixture = a * (np.array([_dot(each, v) for each in values.each]) + trace * values.at_zero)
         return {
             "weights": by_weights + by_width.sum(axis=0),
             "widths": by_width.sum(axis=1),
@@ -111,11 +112,15 @@ class SamplePairs:
         for j, (D, E) in enumerate(zip(self.differences, self.powers)):
             np.multiply(E, E, out=squares)
             np.multiply(E, D, out=with_difference)
-            sums[:2, j] = p @ E, p @ with_difference
+            sums[:2, j] = _dot(p, E), _dot(p, with_difference)
             with_difference *= E
-            sums[2:, j] = r @ squares, r @ with_difference
-        by_room = -trace if room == LEAST_PAIRS else float(v @ pairs)
+            sums[2:, j] = _dot(r, squares), _dot(r, with_difference)
+        by_room = -trace if room == LEAST_PAIRS else _dot(v, pairs)
         return u * (sums[1] - u * sums[3]), sums[0] - u * sums[2] + 2.0 * a[3] / room * by_room * u
+
+
+def _dot(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.einsum("i,i->", one, other))
 
 
 def shares(weights: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class Layout:
 
     def kernel(self, x: np.ndarray) -> Learnt:
         """The kernel that a vector describes; its largest weight is one."""
-        part = self.split(_rounded(x))
+        part = self.split(rounded(x))
         largest = part["weights"].max()
         mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
         parts: Any = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
@@ -74,9 +74,13 @@ class Layout:
 
     def noise(self, x: np.ndarray) -> float:
         """ν = nλ, which carries over from a sample to all rows, where λ does not."""
-        return float(np.exp(self.split(_rounded(x))["noise"][0]))
+        return float(np.exp(self.split(rounded(x))["noise"][0]))
 
 
-def _rounded(x: np.ndarray) -> np.ndarray:
-    """Logarithms to 1/32: many steps magnify rounding errors, which should not change the kernel."""
-    return np.round(32.0 * x) / 32.0
+def rounded(x: np.ndarray, per_unit: int = 32) -> np.ndarray:
+    """Logarithms to 1/32, or after each step to 1/1024.
+
+    Rounding errors depend on the processor, and many steps magnify them. Parameters on a grid are the same
+    everywhere, unless one of them lies on the border between two values.
+    """
+    return np.round(per_unit * x) / per_unit

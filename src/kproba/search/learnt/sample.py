@@ -43,7 +43,7 @@ class LeaveOneOut(NamedTuple):
         return out
 
     def gradient(self, R: np.ndarray) -> np.ndarray:
-        """∂L/∂K (m, m) in float32, from R = ∂L/∂s: Γ(Bαᵀ − (Beᵀ)Γ), made symmetric, with B = R/γ and e = α/γ.
+        """∂L/∂K (m, m), from R = ∂L/∂s: Γ(Bαᵀ − (Beᵀ)Γ), made symmetric, with B = R/γ and e = α/γ.
 
         METHODS §7. Of Beᵀ only the diagonal counts, or its blocks, because the rest never meets a row's own score.
         """
@@ -54,8 +54,7 @@ class LeaveOneOut(NamedTuple):
             pulled = np.empty_like(self.inverse)
             for rows in self.blocks:
                 pulled[rows] = (B[rows] @ e[rows].T) @ self.inverse[rows]
-        inner = (B @ self.alpha.T - pulled).astype(np.float32)
-        whole = self.inverse.astype(np.float32) @ inner
+        whole = self.inverse @ (B @ self.alpha.T - pulled)
         return 0.5 * (whole + whole.T)
 
 
@@ -77,7 +76,7 @@ class Sample:
         self._values = pairs.values(part["weights"], part["widths"])
         amplitudes = np.exp(part["mixture"])
         self._noise = float(np.exp(part["noise"][0])) / self._weight
-        G.reshape(-1)[pairs.upper] = amplitudes.astype(np.float32) @ self._values.each
+        G.reshape(-1)[pairs.upper] = np.einsum("k,kp->p", amplitudes.astype(np.float32), self._values.each)
         np.fill_diagonal(G, amplitudes @ self._values.at_zero + self._noise)
         self._found = LeaveOneOut.of(G, self._Y, self._blocks)
         return self._found.scores

@@ -11,7 +11,7 @@ from ...arrays import Device
 from ...data.rows import Rows
 from ...threads import map_independent
 from .objective import Objective
-from .parameters import Layout
+from .parameters import Layout, rounded
 
 #: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
 #: of pairs times columns stays below MOST_DIFFERENCES.
@@ -20,6 +20,8 @@ SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
 AVERAGED = 10
+#: The logarithms are rounded to a fraction of this after each step.
+GRID = 1024
 #: log ν stays within these bounds, relative to its start.
 LEAST_NOISE, MOST_NOISE = -11.0, 8.0
 
@@ -77,7 +79,7 @@ class Steps:
         loss, gradient = _finite(objective, self.x)
         rates = np.full(len(self.x), STEP)
         self.layout.split(rates)["weights"][:] *= min(1.0, max(0.0, (number - WARM_UP + 1) / RAMP))
-        self.x = self.x - rates * self.adam.direction(np.where(rates > 0, gradient, 0.0))
+        self.x = rounded(self.x - rates * self.adam.direction(np.where(rates > 0, gradient, 0.0)), GRID)
         noise = self.layout.split(self.x)["noise"]
         noise[:] = np.clip(noise, *(self.layout.split(self.start)["noise"] + [[LEAST_NOISE], [MOST_NOISE]]))
         self._recent.append(self.x)
@@ -121,7 +123,7 @@ def _refined_on_one_sample(x: np.ndarray, rows: Rows, layout: Layout, device: De
         if loss < least:
             best, least = x, loss
         layout.split(gradient)["weights"][:] = 0.0
-        x = x - REFINE_STEP * adam.direction(gradient)
+        x = rounded(x - REFINE_STEP * adam.direction(gradient), GRID)
     return best
 
 
@@ -132,7 +134,7 @@ def _refined_on_fresh_samples(
     objective, recent = Objective(rows, x.copy(), layout, m, device), deque([x], maxlen=AVERAGED)
     for _ in range(CHAIN_STEPS):
         objective.load(np.sort(rng.permutation(len(rows))[:m]))
-        x = x - CHAIN_STEP * adam.direction(_finite(objective, x)[1])
+        x = rounded(x - CHAIN_STEP * adam.direction(_finite(objective, x)[1]), GRID)
         recent.append(x)
     return np.mean(recent, axis=0)
 
