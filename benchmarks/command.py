@@ -115,8 +115,7 @@ def kproba(folder: Path, *words: str) -> str:
 def by_rival(fit: Callable, folder: Path, y: np.ndarray) -> dict:
     """The measures of a rival on the same files, in this process."""
     read = (
-        _frames.split_target(open_table(str(folder / name)).whole(), TARGET, name)
-        for name in ("train.csv", "new.csv")
+        _frames.split_target(open_table(str(folder / name)).whole(), TARGET, name) for name in ("train.csv", "new.csv")
     )
     (X, y_train, _), (X_new, _, _) = read
     with warnings.catch_warnings():
