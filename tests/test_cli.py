@@ -399,14 +399,20 @@ class TestBadInput:
         ("words", "message"),
         [
             (("fit", "none.csv", "--target", "y"), "none.csv: no such file"),
-            (("fit", "{train}", "--target", "wages"), r"no column 'wages' for --target; it has 'age'"),
+            (
+                ("fit", "{train}", "--target", "wages"),
+                r"no column 'wages' for --target (did you mean 'age'?); it has 'age'",
+            ),
             (("fit", "{train}", "--target", "income", "--weight", "w"), "no column 'w' for --weight"),
             (("fit", "{train}", "--target", "income", "--weight", "w", "--stream"), "no column 'w' for --weight"),
             (
                 ("fit", "{train}", "--target", "income", "--ignore", "agee"),
-                "no column 'agee' for --ignore; it has 'age'",
+                "no column 'agee' for --ignore (did you mean 'age'?); it has 'age'",
             ),
-            (("fit", "{train}", "--target", "wages", "--stream"), r"no column 'wages' for --target; it has 'age'"),
+            (
+                ("fit", "{train}", "--target", "wages", "--stream"),
+                r"no column 'wages' for --target (did you mean 'age'?); it has 'age'",
+            ),
             (("fit", "{train}", "--target", "income", "--stream", "--chunk-rows", "0"), "--chunk-rows 0"),
             (("fit", "{train}", "--target", "income", "--stream", "--sample-rows", "0"), "--sample-rows 0"),
             (("fit", "{few}", "--target", "income", "--ignore", "age"), "no column besides 'age', 'income'"),

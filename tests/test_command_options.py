@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
 
+import kproba
 from kproba import cli
 from kproba.cli import _columns, _frames, _splits
 from kproba.cli._budget import OutOfTime, time_limit
@@ -326,6 +327,29 @@ class TestNewRows:
             assert "column 'day': the training table writes dates as day/month, but '01/13/2024'" in shown
         frame.assign(job=["cook"] * N).to_csv("new.csv", index=False)
         assert "'job'" not in run(capsys, "predict", "new.csv", "--out", "out.csv").err
+
+    def test_notes_in_json(self, folder, capsys):
+        fit(capsys, "--ignore", "patient", "day")
+        visits().assign(job="chef").to_csv("new.csv", index=False)
+        found = json.loads(run(capsys, "predict", "new.csv", "--out", "out.csv", "--json").out)
+        assert len(found["notes"]) == 1 and "'chef'" in found["notes"][0]
+
+    @pytest.mark.parametrize(
+        "about",
+        [
+            [],
+            {"other": 1},
+            {"profile": []},
+            {"profile": {"job": {"values": [1]}}},
+            {"profile": {"job": {"order": "x"}}},
+        ],
+    )
+    def test_damaged_descriptions_are_refused(self, about, folder, capsys):
+        fit(capsys, "--ignore", "patient", "day")
+        model = kproba.load("model.kproba")
+        model.about = about
+        with pytest.raises(kproba.ModelFileError, match="about is not None or a description of columns"):
+            kproba.save(model, "damaged.kproba")
 
     def test_orders(self):
         assert order_of(["01/02/2024", "13.02.2024"]) == DAY_FIRST

@@ -57,7 +57,8 @@ def run(args) -> None:
             raise ValueError(f"{args.data}: the table has no rows.")
     compared.show(args)
     if args.out != "-":
-        _text.answer(args, {"rows": n_rows, "out": args.out}, f"wrote {n_rows:,} rows to {args.out}")
+        facts = {"rows": n_rows, "out": args.out, "notes": compared.remarks()}
+        _text.answer(args, facts, f"wrote {n_rows:,} rows to {args.out}")
 
 
 def _kept(args, model: _models.TableModel, table: Table) -> Table:
