@@ -5,6 +5,7 @@ import tracemalloc
 import warnings
 
 import array_api_strict
+import dask.dataframe as dd
 import numpy as np
 import onnxruntime
 import pandas as pd
@@ -474,6 +475,19 @@ class TestEstimators:
             model.partial_fit(frame[part], y[part], classes=["no", "yes"])
         whole = quick(centers=frame[:30]).fit(frame, y)
         np.testing.assert_allclose(model._scores(frame), whole._scores(frame), atol=0.05)
+
+    def test_dask(self, monkeypatch):
+        """Partitions are encoded where they are; a sample shows the columns."""
+        frame, y = frame_of(200)
+        X, labels = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+        few = quick().fit(X, labels)
+        assert list(few.feature_names_in_) == list(frame.columns) and few.columns_.categorical == (2, 3, 4)
+        expected = quick().fit(frame, y)
+        np.testing.assert_allclose(few.predict_proba(X).compute(), expected.predict_proba(frame), atol=1e-6)
+        assert few.predict(X).compute().tolist() == few.predict(frame).tolist()
+        monkeypatch.setattr("kproba.estimators._reading.sample_size", lambda d: 60)
+        many = quick(centers=40, random_state=0).fit(X, labels)
+        assert many._is_summed_up and many.score(X, labels) > 0.6
 
     def test_many_rows_in_memory(self, monkeypatch):
         """Beyond the size of a sample, rows are summed up."""

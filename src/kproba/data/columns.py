@@ -24,11 +24,6 @@ def refuse_times(X, estimator: str) -> None:
     _refuse_types(X, estimator, _is_time, "dates or durations")
 
 
-def refuse_text(X, estimator: str) -> None:
-    """Raise an error for text columns of a Dask frame by their type, without computing any row."""
-    _refuse_types(X, estimator, lambda dtype: getattr(dtype, "name", "") in ("string", "str", "category"), "text")
-
-
 def _refuse_types(X, estimator: str, is_refused: Callable[[Any], bool], what: str) -> None:
     dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
     found = [j for j, dtype in enumerate(dtypes) if is_refused(dtype)]

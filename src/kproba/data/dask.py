@@ -29,6 +29,17 @@ def computed(*values) -> tuple:
     return dask.compute(*values)
 
 
+def encoded(X, columns):
+    """A Dask frame with the matrix that a function makes of each partition of a Dask frame."""
+    return X.map_partitions(_encoded_part, columns, meta=_encoded_part(X._meta_nonempty, columns)[:0])
+
+
+def _encoded_part(part, columns):
+    from pandas import DataFrame
+
+    return DataFrame(columns(part), index=part.index)
+
+
 class DaskSource(Source):
     """Partitions of rows, with labels and weights partitioned in the same way."""
 

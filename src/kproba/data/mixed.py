@@ -382,7 +382,7 @@ def cells_of(name: Any, column: Any) -> Cells:
     try:
         index = [-1 if is_missing(value) else number.setdefault(value, len(number)) for value in values]
     except TypeError as error:
-        raise _not_a_cell(name, column) from error
+        raise _not_a_cell(name, _unhashable(column)) from error
     return Cells(list(number), np.array(index, dtype=np.intp))
 
 
@@ -392,15 +392,17 @@ def _factorized(name: Any, column: Any) -> Cells:
     try:
         place, values = factorize(column, use_na_sentinel=True)
     except TypeError as error:
-        raise _not_a_cell(name, column) from error
+        raise _not_a_cell(name, _unhashable(column)) from error
     return Cells(values, place)
 
 
-def _not_a_cell(name: Any, column: Any) -> TypeError:
-    kinds = sorted({type(value).__name__ for value in column if getattr(value, "__hash__", None) is None})
+def _unhashable(column: Any) -> list[str]:
+    return sorted({type(value).__name__ for value in column if getattr(value, "__hash__", None) is None})
+
+
+def _not_a_cell(name: Any, kinds: list[str]) -> TypeError:
     return TypeError(
-        f"the column {name!r} of X holds {listing(kinds)} objects; every argument must be a string or a number: a cell "
-        "is a number, a string, a boolean or missing."
+        f"the column {name!r} of X holds {listing(kinds)} objects; a cell is a number, a string, a boolean or missing."
     )
 
 
@@ -420,5 +422,5 @@ def as_text(value: Any, name: Any = None) -> str:
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and float(value).is_integer():
         return str(int(float(value)))
     if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
-        raise _not_a_cell(name, [])
+        raise _not_a_cell(name, [type(value).__name__])
     return str(value)

@@ -176,10 +176,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """A table with categories or missing values as a matrix; the first one is remembered."""
         if not is_rectangular(X):
             return self._read_mixed(np.array(X, dtype=object, ndmin=2), reset)
-        validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
-            self.columns_ = MixedColumns.of(X, self.categorical_features, self._may_learn_kernel)
+            self._remember_columns(X)
+        else:
+            validate_data(self, X, reset=False, skip_check_array=True)
         return check_array(self.columns_(X), ensure_min_samples=1 if reset else 0)  # type: ignore[misc]
+
+    def _remember_columns(self, X) -> None:
+        """Look at the columns of a mixed table, or of a sample of it."""
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self.columns_ = MixedColumns.of(X, self.categorical_features, self._may_learn_kernel)
 
     def _filled(self, X) -> np.ndarray:
         """Numbers with gaps, for a model of rows that had none: medians of the centres take their place."""
@@ -509,6 +515,8 @@ def over_source(estimator, name: str, X):
     # a Dask frame has an empty pandas frame as metadata, on which scikit-learn can check the column names
     described = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, described, reset=False, skip_check_array=True)
+    if estimator.columns_ is not None and hasattr(X, "columns"):
+        return X.map_partitions(method, meta=method(X._meta_nonempty)[:0])
     rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if len(rows.chunks[1]) > 1:
         rows = rows.rechunk({1: -1})

@@ -15,14 +15,15 @@ from ..arrays import choose as choose_device
 from ..arrays import is_tensor, to_numpy
 from ..data.all_rows import AllRows, SumsOverRows
 from ..data.checkpoint import Checkpoint
-from ..data.columns import refuse_text, refuse_times
-from ..data.dask import DaskSource, is_dask
+from ..data.columns import refuse_times
+from ..data.dask import DaskSource, encoded, is_dask
 from ..data.items import Items
 from ..data.labels import check_weights, encode_labels
+from ..data.mixed import is_mixed
 from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
-from ..data.summary import Summary, SummaryOf, sample_size
+from ..data.summary import SAMPLE_ROWS, Summary, SummaryOf, sample_size
 from ..data.sweep import sweep_source
 from ..progress import RowProgress
 from ..validation import check_lengths
@@ -76,13 +77,13 @@ class Training:
 
 def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=None, groups=None) -> Training:
     """Check and read the training data; also sets the model's classes and the columns of X."""
-    model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_", "oof_proba_")
+    model._forget("_partial", "_is_summed_up", "loo_scores_", "loo_proba_", "oof_proba_", "columns_")
     model.device_ = choose_device(model.device, X)
     y, sample_weight = to_numpy(y), to_numpy(sample_weight)
     source = _source_of(model, X, y, sample_weight)
     if source is not None:
         _refuse_groups(groups, source.name)
-        model._forget("feature_names_in_", "_on_items", "columns_")
+        model._forget("_on_items")
         return _read_source(model, source, classes, checkpoint)
     X = model._check_inputs(to_numpy(X), reset=True)
     if isinstance(X, Items):
@@ -111,10 +112,8 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
     """Summarise all rows in one pass; keep them all if they are few, otherwise a sample."""
     if (reason := model._why_in_memory()) is not None:
         raise ValueError(reason)
-    if model.columns_ is None:  # otherwise X is a table in memory, whose columns are known
-        model.n_features_in_ = source.n_features
-    if source.feature_names is not None:
-        model.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+    if model.columns_ is None:  # otherwise the source has a matrix, and the columns of the table are known
+        _name_columns(model, source)
     if checkpoint is not None and isinstance(source, DaskSource):
         raise ValueError("checkpoint does not apply to a Dask collection: Dask recomputes lost results itself.")
     saved = None if checkpoint is None else Checkpoint(checkpoint)
@@ -137,6 +136,21 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
         **options,
     )
     return Training(rows, seed, summary.n_rows, everything, saved=saved)
+
+
+def _name_columns(model, source: Source) -> None:
+    model._forget("feature_names_in_")
+    model.n_features_in_ = source.n_features
+    if source.feature_names is not None:
+        model.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+
+
+def _mixed_source(model, X, y, sample_weight) -> DaskSource:
+    """A Dask frame with categories: a sample shows its columns, which are encoded where the partitions are."""
+    n_rows = max(1, len(X))
+    some = X.sample(frac=min(1.0, SAMPLE_ROWS / n_rows), random_state=model._seed()).compute()
+    model._remember_columns(some)
+    return DaskSource(encoded(X, model.columns_), y, sample_weight)
 
 
 def _read_few(model, summary: Summary, saved: Checkpoint | None) -> Training:
@@ -168,8 +182,9 @@ def _source_of(model, X, y, sample_weight) -> Source | None:
     if type(X).__module__.startswith("torch.utils.data"):
         raise TypeError(f"X is a PyTorch {type(X).__name__}; pass a tensor of all rows, or each batch to partial_fit.")
     if is_dask(X):
-        for refuse in (refuse_times, refuse_text):
-            refuse(X, type(model).__name__)
+        refuse_times(X, type(model).__name__)
+        if hasattr(X, "columns") and is_mixed(X._meta, model.categorical_features):
+            return _mixed_source(model, X, y, sample_weight)
         return DaskSource(X, y, sample_weight)
     if is_tensor(X):
         return _tensor_source(X, y, sample_weight) if _is_large(model, X) else None
