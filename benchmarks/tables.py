@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
 from experiments import reproduction
 
 from . import results, rivals
@@ -111,11 +110,15 @@ def learnt_gains(payload: dict) -> str:
         worst = max(some, key=lambda name: losses[name]["kproba"] / losses[name]["catboost"])
         means = [np.mean([errors[name][key] for name in some]) for key in keys]
         rows.append(
-            [f"{len(some)} datasets that {title}" if title != "all" else f"all {len(some)}"]
-            + [f"{ours.mean():.4f}", f"{theirs.mean():.4f}", f"{ours.mean() / theirs.mean():.3f}"]
-            + [f"{(ours < theirs).sum()} of {len(some)}"]
-            + [f"{losses[worst]['kproba'] / losses[worst]['catboost']:.2f} ({worst})"]
-            + [f"{means[0]:.4f}", f"{means[1]:.4f}"]
+            [
+                f"{len(some)} datasets that {title}" if title != "all" else f"all {len(some)}",
+                f"{ours.mean():.4f}",
+                f"{theirs.mean():.4f}",
+                f"{ours.mean() / theirs.mean():.3f}",
+                f"{(ours < theirs).sum()} of {len(some)}",
+                f"{losses[worst]['kproba'] / losses[worst]['catboost']:.2f} ({worst})",
+                *(f"{mean:.4f}" for mean in means),
+            ]
         )
     header = ["", "LSPC()", "CatBoost", "ratio", "LSPC() lower", "largest ratio", "calibration error", "CatBoost's"]
     return markdown(header, rows)
