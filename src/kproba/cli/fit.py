@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import log_loss
 
+from ..data.mixed import columns_like_codes
 from ..data.tables import LabelledTable, TableSource
 from ..estimators import LSPC
 from ..estimators._honest import ATTRIBUTES
@@ -124,6 +125,7 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     _refuse_identifiers(args, len(np.unique(y)), len(y))
     X = frame[_inputs(args, table)]
     weight = None if args.weight is None else frame[args.weight].to_numpy(dtype=float)
+    _remark_codes(args, X)
     prepared = _models.vectorizer()
     classifier, found = _best(args, prepared.fit_transform(X), y, weight)
     sketch = RowSketch(prepared)
@@ -170,6 +172,13 @@ def _prepared(args, rows: LabelledTable):
     sample = rows.sample(args.seed, args.sample_rows)
     _text.remark(args, f"fitting the encoding of the columns on {len(sample):,} of {rows.n_rows:,} rows")
     return _models.vectorizer().fit(sample), len(sample)
+
+
+def _remark_codes(args, frame) -> None:
+    """Say which integer columns may be codes; only the user knows."""
+    if found := columns_like_codes(frame):
+        listed = _frames.listing(found)
+        _text.remark(args, f"{listed}: read as numbers; if these are codes, write them as words, such as c1 and c2")
 
 
 def _refuse_identifiers(args, n_classes: int, n_rows: int) -> None:
