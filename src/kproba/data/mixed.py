@@ -219,8 +219,16 @@ def is_mixed(X: Any, categorical_features: Any) -> bool:
     if not (categorical_features is None or isinstance(categorical_features, str)):
         return True
     if isinstance(X, np.ndarray):
-        return X.dtype.kind in "OUST"
+        return X.dtype.kind in "UST" or (X.dtype.kind == "O" and not _holds_numbers(X))
     return any(not _is_plain(column) for _, column in columns_of(X))
+
+
+def _holds_numbers(X: np.ndarray) -> bool:
+    """Whether objects are finite numbers, such as numbers and booleans that a ColumnTransformer returns together."""
+    try:
+        return bool(np.isfinite(X.astype(np.float64)).all())
+    except (TypeError, ValueError):
+        return False
 
 
 def columns_like_codes(X: Any) -> list[Any]:
