@@ -130,10 +130,6 @@ OTHERS = {
         lambda: make_pipeline(MinMaxScaler(), LSPC()).fit(X, Y, sample_weight=np.ones(60)),
         "stepname__parameter",
     ),
-    "text on a cluster": (
-        lambda: LSPC().fit(dd.from_pandas(FRAME.assign(city="x"), npartitions=2), da.from_array(Y, chunks=30)),
-        "text in the column 'city'",
-    ),
     "dates on a cluster": (
         lambda: LSPC().fit(dd.from_pandas(FRAME.assign(day=DAYS), npartitions=2), da.from_array(Y, chunks=30)),
         "dates or durations in the column 'day'",

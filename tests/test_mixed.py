@@ -436,6 +436,7 @@ class TestEstimators:
         assert fitted.columns_ is None and fitted.centers_.shape == (60, 3) and fitted.kernel_.categorical == ()
         np.testing.assert_array_equal(fitted.predict_proba(X), quick().fit(X, y).predict_proba(X))
         assert quick().fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 0] > 0}), y).columns_ is None
+        assert quick().fit(X.astype(object), y).columns_ is None
 
     def test_scaling_leaves_codes_alone(self):
         frame, y = frame_of(80)

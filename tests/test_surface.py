@@ -393,3 +393,10 @@ class TestRefused:
     def test_kmeans_without_rows(self):
         with pytest.raises(ValueError, match=r"centers='k-means' needs the rows themselves.*centers='random'"):
             SurfaceKernelClassifier(kernel="precomputed", centers="k-means").fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_a_singular_system_of_few_distinct_rows():
+    """Two distinct rows, equally far from the only centre: its features are constant, as the constant itself."""
+    X = np.repeat([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], 15, axis=0)
+    model = SurfaceKernelClassifier(random_state=0).fit(X, np.repeat([0, 1], 15))
+    np.testing.assert_allclose(model.predict_proba(X), 0.5)

@@ -12,6 +12,7 @@ from sklearn.model_selection import cross_val_score
 import kproba
 from kproba import LSPC, UnreadableWarning, explain, tabular, to_onnx
 from kproba.cli import main
+from kproba.data.mixed import columns_like_codes
 from kproba.features.column_kinds import ColumnKinds
 from messy import sales, visits
 
@@ -79,3 +80,24 @@ def test_a_stray_word_among_numbers():
     found = kinds.transform(frame)
     assert kinds.words_ == ["code"]
     assert found["pulse"].tolist()[:2] == [71.5, 80.0] and np.isnan(found["pulse"].iloc[-1])
+
+
+@pytest.mark.parametrize(
+    "name, is_code",
+    [("id", True), ("postcode", True), ("JobType", True), ("area code", True), ("visits", False), ("paid", False)],
+)
+def test_integers_that_look_like_codes(name, is_code):
+    numbers = np.arange(60) % 5
+    assert columns_like_codes(pd.DataFrame({name: numbers})) == [name] * is_code
+    assert columns_like_codes(pd.DataFrame({name: np.arange(60)})) == []  # different in every row
+    assert columns_like_codes(pd.DataFrame({name: numbers + 0.5})) == []
+
+
+def test_the_command_remarks_on_codes(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"postcode": rng.integers(1, 5, 60), "x": rng.normal(size=60), "y": ["a", "b"] * 30}).to_csv(
+        path, index=False
+    )
+    main(["fit", str(path), "--target", "y", "--model", str(tmp_path / "m.kproba")])
+    assert "'postcode': read as numbers; if these are codes" in capsys.readouterr().err

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from ..data.mixed import columns_like_codes
 from ..data.tables import LabelledTable, TableSource, row_weights
 from ..estimators import LSPC
 from ..estimators._honest import honest_probabilities
@@ -167,6 +168,7 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     rule = _splits.rule_of(args, lambda: moments(frame[args.order]), len(y))
     held = np.zeros(len(y), dtype=bool) if rule is None else rule.holds(frame, 0)
     rows = _rows(args, frame, y, _inputs(args, table))
+    _remark_codes(args, rows.X)
     train = rows.take(~held)
     if rule is not None:
         _splits.check_parts(args, _counts(train.y), _counts(y[held]))
@@ -300,6 +302,13 @@ def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.Table
     ):
         facts |= _left_out(classifier, Rows(None, train.labels(), None, None), about["positive"])
     return _models.TableModel(pipeline, args.target, train.columns, sketch.finish(), about), facts
+
+
+def _remark_codes(args, frame) -> None:
+    """Say which integer columns may be codes; only the user knows."""
+    if found := columns_like_codes(frame):
+        listed = _frames.listing(found)
+        _text.remark(args, f"{listed}: read as numbers; if these are codes, write them as words, such as c1 and c2")
 
 
 def _prepared(args, rows: LabelledTable):

@@ -9,6 +9,7 @@ positive definite; a constant distance between "missing" and every number would 
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ MOST_MARKED = 12
 UNSEEN = -1
 #: Number of values of which all must be unseen for a warning.
 SEVERAL = 5
+#: Names of columns that often hold codes, and the largest share of distinct values among the rows of such a column.
+CODE_NAME = re.compile(
+    r"(?:^|[\W_])(?i:id|code|type|kind|zip|category|group)s?$|[a-z](?:Id|Code|Type|Group)s?$|(?i:post|zip)codes?$"
+)
+CODE_SHARE = 0.2
 #: Types of cells that are neither numbers nor categories.
 TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
@@ -213,8 +219,32 @@ def is_mixed(X: Any, categorical_features: Any) -> bool:
     if not (categorical_features is None or isinstance(categorical_features, str)):
         return True
     if isinstance(X, np.ndarray):
-        return X.dtype.kind in "OUST"
+        return X.dtype.kind in "UST" or (X.dtype.kind == "O" and not _holds_numbers(X))
     return any(not _is_plain(column) for _, column in columns_of(X))
+
+
+def _holds_numbers(X: np.ndarray) -> bool:
+    """Whether objects are finite numbers, such as numbers and booleans that a ColumnTransformer returns together."""
+    try:
+        return bool(np.isfinite(X.astype(np.float64)).all())
+    except (TypeError, ValueError):
+        return False
+
+
+def columns_like_codes(X: Any) -> list[Any]:
+    """Names of integer columns with few distinct values whose name suggests codes: remarked upon, never guessed.
+
+    >>> import pandas
+    >>> columns_like_codes(pandas.DataFrame({"postcode": [8001, 3011, 4051] * 9, "visits": [1, 2, 3] * 9}))
+    ['postcode']
+    """
+    found = []
+    for name, column in columns_of(X):
+        if getattr(column.dtype, "kind", "") in ("i", "u") and CODE_NAME.search(str(name)):
+            n_distinct = len(np.unique(np.asarray(column)))
+            if 2 < n_distinct <= CODE_SHARE * len(column):
+                found.append(name)
+    return found
 
 
 def is_rectangular(X: Any) -> bool:

@@ -23,6 +23,7 @@ from ..data.folds import stratified_folds
 from ..data.rows import Rows
 from ..progress import Progress
 from ..solvers import box_qp
+from ..solvers.cholesky import jittered_factor, rounding_level
 from ..solvers.surface_loss import Certificate, SurfaceLoss
 from .base import Solution
 from .least_squares import leave_one_out
@@ -177,7 +178,7 @@ class Surface:
     def _leave_one_out(self) -> np.ndarray:
         """Exact scores, as in LSPC: without the box this is least squares with a constant column and no ridge."""
         rows, H = self.rows, self.losses(self.moments)[0].H * self.moments.n
-        lower = linalg.cholesky(H, lower=True)
+        lower = jittered_factor(H, rounding_level(np.diagonal(H)))  # singular if there are few distinct rows
         scores = np.empty((len(rows), rows.n_targets))
         for batch in self.basis.batches(rows, copies=3):
             phi = self.basis(batch.X)
