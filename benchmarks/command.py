@@ -22,7 +22,7 @@ import pandas as pd
 from scipy.stats import rankdata
 from sklearn.model_selection import train_test_split
 
-from kproba.cli import _frames, compare
+from kproba.cli import _frames, _scores, compare
 from kproba.data.real import RealSet, load
 from kproba.data.tables import open_table
 
@@ -100,7 +100,7 @@ def by_command(folder: Path, y: np.ndarray) -> dict:
     answers = pd.read_csv(folder / "answers.csv")
     classes = np.unique(y)
     proba = answers[[f"proba_{label}" for label in classes]].to_numpy()
-    return compare.measures(y, proba, classes) | {
+    return _scores.measures(y, proba, classes) | {
         "fit_seconds": json.loads(told)["seconds"],
         "process_seconds": whole,
         "leave_one_out": json.loads(told)["leave_one_out"]["log_loss"],
@@ -122,7 +122,7 @@ def by_rival(fit: Callable, folder: Path, y: np.ndarray) -> dict:
         warnings.simplefilter("ignore")
         model, seconds = results.timed(lambda: fit(X, y_train))
         proba = model.predict_proba(X_new)
-    return compare.measures(y, proba, np.unique(y)) | {"fit_seconds": seconds}
+    return _scores.measures(y, proba, np.unique(y)) | {"fit_seconds": seconds}
 
 
 def contenders() -> dict[str, Callable]:

@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from tests import messy
 
 from kproba import LSPC
-from kproba.cli import compare
+from kproba.cli import _scores, compare
 from kproba.data.mixed import MixedColumns
 from kproba.data.real import load
 
@@ -61,7 +61,7 @@ def run_cell(fit: Callable, train: pd.DataFrame, new: pd.DataFrame) -> dict:
         warnings.simplefilter("ignore")
         model, seconds = results.timed(lambda: fit(X, y))
         proba = model.predict_proba(new.drop(columns=TARGET))
-    return compare.measures(new[TARGET].to_numpy(), proba, classes) | {"fit_seconds": seconds}
+    return _scores.measures(new[TARGET].to_numpy(), proba, classes) | {"fit_seconds": seconds}
 
 
 def memory() -> dict:

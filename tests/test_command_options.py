@@ -1,6 +1,7 @@
 """What the commands say about columns, scores and new rows, and the options that say how a model is judged."""
 
 import json
+import signal
 import time
 
 import numpy as np
@@ -304,9 +305,14 @@ class TestEstimatorOptions:
         assert "0.01 s are over: keeping the Gaussian kernel" in shown.err and "gaussian kernel" in shown.out
 
     def test_time_limit(self):
-        with pytest.raises(OutOfTime), time_limit(0.05):
-            for _ in range(100):
-                time.sleep(0.05)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a background process of a shell
+        try:
+            with pytest.raises(OutOfTime), time_limit(0.05):
+                for _ in range(100):
+                    time.sleep(0.05)
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        finally:
+            signal.signal(signal.SIGINT, before)
         with time_limit(5.0):
             pass
         with pytest.raises(KeyboardInterrupt), time_limit(5.0):

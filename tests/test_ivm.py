@@ -760,7 +760,7 @@ class TestRefused:
             ((X, Y[:-1]), "tuning: X has 40 rows but y has 39"),
             ((X, np.zeros(40, int)), "tuning: y has only one class"),
             ((X, np.where(X[:, 0] > 0, 0, 7)), "tuning: y has the class .*7.*which the training y does not have"),
-            ((np.full_like(X, np.nan), Y), "tuning: .*NaN"),
+            ((np.full_like(X, np.inf), Y), "tuning: .*infinity"),
             ((X, TAGS), "tuning: y has shape"),
             ((X, X[:, 0]), "tuning: .*continuous"),
             (X, "tuning must be a pair"),

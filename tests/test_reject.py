@@ -477,6 +477,7 @@ def cannot_hold(estimator):
     return {} if estimator.threshold == 0 else {"check_classifiers_train": reason}
 
 
+@pytest.mark.filterwarnings("ignore::kproba.FewRowsWarning")  # tables of categories are rounded to few values
 @parametrize_with_checks(
     [
         RejectOption(LogisticRegression(), threshold=0.0, cv=2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,10 @@ class OutOfTime(Exception):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise :class:`OutOfTime` in the main thread if the block takes longer; a running BLAS call is finished first."""
+    """Raise :class:`OutOfTime` in the main thread if the block takes longer; a running BLAS call is finished first.
+
+    It arrives as an interrupt, which shells let background processes ignore: the block restores the usual handler.
+    """
     lock, state = threading.Lock(), {"is_over": False, "is_late": False}
 
     def interrupt() -> None:
@@ -27,6 +31,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise OutOfTime
     timer = threading.Timer(seconds, interrupt)
     timer.daemon = True
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         timer.start()
         yield
@@ -38,3 +43,4 @@ def time_limit(seconds: float) -> Iterator[None]:
         with lock:
             state["is_over"] = True
         timer.cancel()
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
