@@ -18,7 +18,7 @@ ESTIMATORS = [
     KernelLogisticRegression(),
     KernelLogisticRegression(solver="lbfgs", centers=("class", 5), kernel="gaussian", width="median", ridge=0.01),
     KernelLogisticRegression(
-        solver="sgd", tol=0.1, max_iter=1000, centers=20, kernel="gaussian", width="median", ridge=0.1
+        solver="sgd", tol=0.1, max_iter=1000, centers=5, kernel="gaussian", width="median", ridge=0.01
     ),
     KernelLogisticRegression(
         penalty="parameters", fit_intercept=False, coding="base-class", kernel="gaussian", width="median", ridge=0.01
