@@ -121,12 +121,16 @@ class StreamedLikelihood:
         for ridge in ridges:
             few = self.sample.objective(ridge)
             found = self._solve(few)
-            if few.is_exhausted(found.point, self.sample.tol):
+            if ridge == 0.0 and self._separates_sample(few, found.point.X):
                 warn_separable()
             elif not found.converged:
                 warn_not_converged(f"max_iter={self.sample.max_iter} passes over all rows", ridge)
             coef, intercept = split_intercept(self.sample.loss.scores(found.point.X), self.basis)
             yield Solution(ridge, None, partial(np.copy, coef), intercept, found.n_iter)
+
+    def _separates_sample(self, few: Objective, X: np.ndarray) -> bool:
+        """Whether the sample says nothing about the size of the coefficients, even if a few of all rows do."""
+        return self.sample.loss.is_separated(few.at(X).P, self.rows.labels)
 
     def _solve(self, few: Objective) -> Optimum:
         share = self.sample.total_weight / self.total_weight
