@@ -12,7 +12,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -66,18 +66,18 @@ class Number:
         """Number of columns of the matrix."""
         return 1 + self.has_gaps
 
-    def floats(self, name: Any, column: Any) -> np.ndarray:
-        """The numbers of new rows; NaN if missing."""
+    def floats(self, name: Any, column: Any, is_new: bool = True) -> np.ndarray:
+        """The numbers of rows; NaN if missing."""
         found = _as_floats(name, column)
-        return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark)
+        return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark, is_new)
 
-    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+    def write(self, name: Any, column: Any, out: np.ndarray, is_new: bool) -> None:
         """Write the columns of the matrix: the numbers, and which of them are missing."""
-        found = self.floats(name, column)
+        found = self.floats(name, column, is_new)
         missing = np.isnan(found)
         if self.has_gaps:
             out[:, 1] = missing
-        elif missing.any():
+        elif is_new and missing.any():
             warn_of_gaps([name])
         out[:, 0] = np.where(missing, self.center, found)
 
@@ -124,11 +124,12 @@ class Category:
         found.update(dict.fromkeys(self.rare, len(self.levels)))
         return found
 
-    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+    def write(self, name: Any, column: Any, out: np.ndarray, is_new: bool) -> None:
         """Write the columns of the matrix: the codes, or which of them it is."""
         cells, codes = cells_of(name, column), self.codes
         known = [codes.get(as_text(value, name), UNSEEN) for value in cells.values]
-        self._warn_if_unseen(name, cells, known)
+        if is_new:
+            self._warn_if_unseen(name, cells, known)
         found = np.array([*known, self.missing], dtype=np.float64)[cells.place]  # the last one for −1
         out[:] = found[:, None] == self.marked if self.marked else found[:, None]
 
@@ -183,12 +184,28 @@ class MixedColumns:
         ends = np.cumsum([column.width for column in self.columns]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends)]
 
-    def __call__(self, X: Any) -> np.ndarray:
-        """The matrix of rows with these columns."""
+    def __call__(self, X: Any, is_new: bool = True) -> np.ndarray:
+        """The matrix of rows with these columns.
+
+        New rows may write numbers in another way, and cause warnings. A part of the training rows
+        (``is_new=False``) is read in the same way as all of them.
+        """
         matrix = np.empty((X.shape[0], len(self.origins)))
         for (name, values), column, block in zip(columns_of(X), self.columns, self._blocks):
-            column.write(name, values, matrix[:, block])
+            column.write(name, values, matrix[:, block], is_new)
         return matrix
+
+    def with_gaps(self, gaps: Sequence[bool]) -> MixedColumns:
+        """The same, with gaps in further columns of numbers than the rows have that were looked at."""
+        found = zip(self.columns, gaps)
+        return MixedColumns(
+            tuple(replace(each, has_gaps=True) if more and isinstance(each, Number) else each for each, more in found)
+        )
+
+    def numbers(self, names: Sequence[str] | None) -> frozenset[str]:
+        """The names of the columns of numbers that have decimal points, as in files."""
+        found = zip(names if names is not None else (), self.columns)
+        return frozenset(name for name, each in found if isinstance(each, Number) and each.mark == ".")
 
     def decoded(self, matrix: np.ndarray) -> np.ndarray:
         """The table that a matrix stands for: numbers with NaN, and if there are categories objects."""
@@ -360,14 +377,14 @@ def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarra
     return _floats_of_cells(name, cells, mark), mark
 
 
-def _floats_of_cells(name: Any, cells: Cells, mark: str) -> np.ndarray:
-    """The numbers of cells, written with this decimal mark or consistently with another; NaN if missing or a word."""
+def _floats_of_cells(name: Any, cells: Cells, mark: str, is_new: bool = False) -> np.ndarray:
+    """The numbers of cells, with this decimal mark or in new rows another one throughout; NaN if missing or a word."""
     texts = [as_text(value, name) for value in cells.values]
-    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False)
+    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False) if is_new else None
     numbers = to_numbers(texts, mark if style is None else style.mark)
     exact = [float(v) if isinstance(v, Real) else number for v, number in zip(cells.values, numbers)]
     words = [text for text in texts if not is_missing_text(text)]
-    if words and np.isnan(exact).all():
+    if is_new and words and np.isnan(exact).all():
         warn(
             f"column {name!r}: the model was fitted on numbers, but none of the values, such as {words[0]!r}, can be "
             "read as such; they are treated as missing.",
