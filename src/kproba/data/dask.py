@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..threads import one_blas_thread
+from .kinds import NotPlainNumbers
 from .look import Look
 from .mixed import is_mixed
 from .passes import Checksum, PassRecord
@@ -35,7 +36,7 @@ def computed(*values) -> tuple:
 def _encoded(X, columns):
     """A Dask collection with the matrix that ``columns`` makes of each partition."""
     if hasattr(X, "map_partitions"):
-        return X.map_partitions(_encoded_part, columns, meta=_encoded_part(X._meta_nonempty, columns)[:0])
+        return X.map_partitions(_encoded_part, columns, meta=_encoded_part(X._meta, columns))
     X = _rows_of(X, "X", 2)
     shape = (X.chunks[0], (len(columns.origins),))
     return X.map_blocks(columns, is_new=False, dtype=np.float64, chunks=shape, meta=np.empty((0, 0)))
@@ -121,7 +122,7 @@ class DaskSource(Source):
         start = 0
         for triple in zip(self._parts, self._y, self._weight):
             X, y, weight = dask.compute(*triple)
-            for chunk in _pieces(np.asarray(X), y, weight, self.chunk_rows, start):
+            for chunk in _pieces(X, y, weight, self.chunk_rows, start):
                 if chunk.start >= start_row:
                     yield chunk
             start += len(X)
@@ -146,9 +147,17 @@ def _rows_of(values, name: str, ndim: int):
     return values.rechunk({1: -1}) if ndim == 2 and len(values.chunks[1]) > 1 else values
 
 
+def floats_of(part) -> np.ndarray:
+    """A partition as floats; it may have other types than Dask was told."""
+    X = np.asarray(part)
+    try:
+        return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise NotPlainNumbers(f"a partition of X has values that are not numbers: {error}.") from error
+
+
 def _pieces(X, y, weight, rows: int, start: int = 0) -> Iterator[Chunk]:
-    if X.dtype != np.float32:
-        X = X.astype(np.float64, copy=False)
+    X = floats_of(X)
     y = None if y is None else np.asarray(y)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     for name, beside in (("y", y), ("sample_weight", weight)):
@@ -201,7 +210,7 @@ def _group_total(statistic, parts, name: str, rows: int):
     with one_blas_thread():
         for number, (X, y, weight) in parts:
             found.append((number, Checksum.of(X, y, weight)))
-            for chunk in _pieces(np.asarray(X), y, weight, rows):
+            for chunk in _pieces(X, y, weight, rows):
                 total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
     return statistic.finish(total), found
 

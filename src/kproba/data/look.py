@@ -26,24 +26,20 @@ class Look:
     """A sample of at most ``size`` rows, drawn by their numbers in the source, and which columns have gaps in any row.
 
     ``parts`` are frames or matrices with the rows so far, at most twice as many as needed: joining them costs more than
-    looking at them. Columns that are categorical in some part are in ``categorical``.
+    looking at them.
     """
 
     size: int
     parts: tuple[Any, ...]
     rank: np.ndarray
     gaps: np.ndarray
-    categorical: frozenset[Any] = frozenset()
 
     @classmethod
     def at(cls, rows: Any, start: int, size: int, seed: int) -> Look:
         """Look at consecutive rows, of which the first has the number ``start``."""
         rank = ranking(np.arange(start, start + len(rows), dtype=np.uint64), seed)
-        if isinstance(rows, np.ndarray):
-            return cls(size, (rows,), rank, np.asarray(np.isnan(rows).any(axis=0))).reduced()
-        types = zip(rows.columns, rows.dtypes)
-        categorical = frozenset(name for name, dtype in types if str(dtype) == "category")
-        return cls(size, (rows,), rank, rows.isna().any().to_numpy(), categorical).reduced()
+        gaps = np.isnan(rows).any(axis=0) if isinstance(rows, np.ndarray) else rows.isna().any().to_numpy()
+        return cls(size, (rows,), rank, np.asarray(gaps)).reduced()
 
     @classmethod
     def at_partition(cls, rows: Any, number: int, size: int, seed: int) -> Look:
@@ -51,8 +47,8 @@ class Look:
         return cls.at(rows, number * ROWS_OF_A_PARTITION, size, seed)
 
     def __add__(self, other: Look) -> Look:
-        rank, categorical = np.concatenate([self.rank, other.rank]), self.categorical | other.categorical
-        total = Look(self.size, self.parts + other.parts, rank, self.gaps | other.gaps, categorical)
+        rank = np.concatenate([self.rank, other.rank])
+        total = Look(self.size, self.parts + other.parts, rank, self.gaps | other.gaps)
         return total.reduced() if len(rank) > 2 * self.size else total
 
     def reduced(self) -> Look:
@@ -65,25 +61,26 @@ class Look:
 
     @property
     def table(self) -> Any:
-        """The sample, in which columns that are categorical in some part are so in all of it."""
-        (rows,) = self.reduced().parts
-        return rows if isinstance(rows, np.ndarray) else rows.astype(dict.fromkeys(self.categorical, "category"))
+        """The sample."""
+        return self.reduced().parts[0]
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """The rows of several matrices or frames; a column of several types becomes one of objects."""
+    """The rows of several matrices or frames; a column of several types becomes one of objects or categories."""
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    pd = pandas()
     columns = [_joined_column([part.iloc[:, j] for part in parts]) for j in range(parts[0].shape[1])]
-    return pd.concat(columns, axis=1, ignore_index=True).set_axis(parts[0].columns, axis=1)
+    return pandas().concat(columns, axis=1, ignore_index=True).set_axis(parts[0].columns, axis=1)
 
 
 def _joined_column(parts: Sequence[Any]) -> Any:
-    """pandas would ignore the type of a part without any value, and turn booleans with numbers into numbers."""
+    """pandas ignores the type of a part without any value, takes booleans for numbers beside such, and forgets that
+    strings are categories if one part has others than another.
+    """
     types = {part.dtype for part in parts}
-    if len(types) > 1 and not all(isinstance(each, np.dtype) and each.kind in NUMBERS for each in types):
-        parts = [part.astype(object) for part in parts]
-    return pandas().concat(parts, ignore_index=True)
+    if len(types) == 1 or all(isinstance(each, np.dtype) and each.kind in NUMBERS for each in types):
+        return pandas().concat(parts, ignore_index=True)
+    whole = pandas().concat([part.astype(object) for part in parts], ignore_index=True)
+    return whole.astype("category") if any(str(each) == "category" for each in types) else whole

@@ -18,7 +18,7 @@ from ..arrays import choose as choose_device
 from ..basis.basis import Basis
 from ..basis.device_basis import DeviceBasis
 from ..data.columns import explained, refuse_times
-from ..data.dask import computed, is_dask
+from ..data.dask import computed, floats_of, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_groups, check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
@@ -520,14 +520,14 @@ def over_source(estimator, name: str, X):
     described = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, described, reset=False, skip_check_array=True)
     if estimator.columns_ is not None and hasattr(X, "columns"):
-        return X.map_partitions(method, meta=method(X._meta_nonempty)[:0])
+        return X.map_partitions(method, meta=method(X._meta))
     rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if len(rows.chunks[1]) > 1:
         rows = rows.rechunk({1: -1})
     few = method(np.zeros((1, rows.shape[1])).view(CheckedInputs))
 
     def of_block(block):
-        chunk = Chunk(np.asarray(block), None, None, 0)
+        chunk = Chunk(floats_of(block), None, None, 0)
         return method(check_chunk(chunk, "a partition of X", allow_nan=True).X.view(CheckedInputs))
 
     if few.ndim == 1:
