@@ -450,18 +450,28 @@ def cells_of(name: Any, column: Any) -> Cells:
         return Cells(column.cat.categories, np.asarray(column.cat.codes))
     if hasattr(column, "iloc"):
         return _factorized(name, column)
-    values = column.to_list() if hasattr(column, "to_list") else np.asarray(column).tolist()
-    number: dict[Any, int] = {}
+    return _numbered(name, column.to_list() if hasattr(column, "to_list") else np.asarray(column).tolist())
+
+
+def _numbered(name: Any, values: list[Any]) -> Cells:
+    """The distinct objects of a list; True and 1 are equal to Python, but not the same value of a category."""
+    number: dict[tuple[bool, Any], int] = {}
     try:
-        index = [-1 if is_missing(value) else number.setdefault(value, len(number)) for value in values]
+        index = [
+            -1 if is_missing(value) else number.setdefault((isinstance(value, bool | np.bool_), value), len(number))
+            for value in values
+        ]
     except TypeError as error:
-        raise _not_a_cell(name, _unhashable(column)) from error
-    return Cells(list(number), np.array(index, dtype=np.intp))
+        raise _not_a_cell(name, _unhashable(values)) from error
+    return Cells([value for _, value in number], np.array(index, dtype=np.intp))
 
 
 def _factorized(name: Any, column: Any) -> Cells:
     from pandas import factorize
+    from pandas.api.types import infer_dtype
 
+    if column.dtype == object and infer_dtype(column, skipna=True).startswith("mixed"):
+        return _numbered(name, column.tolist())
     try:
         place, values = factorize(column, use_na_sentinel=True)
     except TypeError as error:
