@@ -154,7 +154,7 @@ def _check_names(given: Sequence[Input]) -> None:
 
 def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
     """Write the nodes from the input of the classifier to the two outputs, and return the type of the labels."""
-    S = scores(scaled(rows, clf.scaling_), clf.basis_.kernel, clf.basis_.centers, clf.coef_, clf.intercept_)
+    S = scores(scaled(rows, clf.scaling_), clf.basis_, clf.coef_) + clf.intercept_
     proba = clf.link_.onnx_probabilities(S)
     proba.cast(_TYPES[dtype], output="probabilities")
     if clf._multilabel:
