@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 import kproba
 import oracles
 from kproba import LSPC, Gaussian, KernelLogisticRegression, Laplacian
+from kproba.basis.centers import Centers
 from kproba.basis.local_basis import LocalBasis
 from kproba.basis.local_moments import LocalMoments, LocalMomentsOf
 from kproba.basis.regions import Regions
@@ -24,6 +25,7 @@ from kproba.persist.audit import check
 from kproba.problems import local
 from kproba.problems.least_squares import LeastSquares
 from kproba.problems.local import LocalProblem
+from kproba.problems.local_sums import SummedLocalProblem
 from kproba.search.learnt import outer_folds
 from strategies import tables
 
@@ -32,6 +34,7 @@ from strategies import tables
 def small_regions():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "REGION_ROWS", 60)
+        patch.setattr(local, "SHARED_CENTERS", 20)
         yield
 
 
@@ -113,18 +116,19 @@ def posed(X, y, weight=None, kernel=None) -> LocalProblem:
 
 
 class TestProblem:
-    @given(tables(rows=(8, 30), weights=("none", "counts")), st.sampled_from([0.05, 1.0]))
-    def test_scores_and_leave_one_out_are_those_of_refits(self, table, noise):
+    @given(tables(rows=(8, 30), weights=("none", "counts")), st.sampled_from([0.05, 1.0]), st.sampled_from([1, 4, 99]))
+    def test_scores_and_leave_one_out_are_those_of_refits(self, table, noise, shared):
         table = table.counted
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(local, "REGION_ROWS", 6)
+            patch.setattr(local, "SHARED_CENTERS", shared)
             problem, kernel = posed(*table), Laplacian(width=1.0)
         (solution,) = problem.path([noise / table.weight.sum()])
         X, y, _ = table.repeated
-        Y, regions = np.eye(table.n_classes)[y], problem.basis.regions
-        expected = oracles.local_scores(kernel, regions, X, Y, noise, table.X)
+        Y, where = np.eye(table.n_classes)[y], (kernel, problem.regions, problem.shared)
+        expected = oracles.local_scores(*where, X, Y, noise, table.X)
         np.testing.assert_allclose(problem.basis.scores(table.X, solution.coef()), expected, rtol=0, atol=1e-9)
-        loo = oracles.local_leave_one_out(kernel, regions, X, Y, noise)
+        loo = oracles.local_leave_one_out(*where, X, Y, noise)
         place = Rows.of(*table, table.n_classes).merged()[1]
         first = np.concatenate([[0], np.cumsum(table.weight.astype(int))[:-1]])
         np.testing.assert_allclose(solution.held_out[place], loo[first], rtol=0, atol=1e-8)
@@ -151,18 +155,17 @@ class TestProblem:
         inside = np.arange(0, 150, 5)
         problem, rest = posed(X, y), np.setdiff1d(np.arange(150), inside)
         (found,) = problem.hold_out(inside, [ridge])
-        regions, noise = problem.basis.regions, ridge * len(rest)
-        # the centres of the held-out rows stay, which changes little: compare with the model without them
-        expected = oracles.local_scores(Laplacian(width=1.0), regions, X[rest], np.eye(2)[y[rest]], noise, X[inside])
-        assert np.abs(found.held_out - expected).max() < 1e-6
+        where = Laplacian(width=1.0), problem.regions, problem.shared
+        expected = oracles.local_scores(*where, X[rest], np.eye(2)[y[rest]], ridge * len(rest), X[inside])
+        np.testing.assert_allclose(found.held_out, expected, rtol=0, atol=1e-7)
         other = np.where(np.isin(np.arange(150), inside), 1 - y, y)
-        (blind,) = posed(X, other).hold_out(inside, [ridge])
+        (blind,) = replace(posed(X, other), shared=problem.shared).hold_out(inside, [ridge])
         np.testing.assert_allclose(found.held_out, blind.held_out, rtol=0, atol=1e-9)
 
-    def test_a_region_whose_rows_are_all_held_out_scores_zero(self):
+    def test_a_region_whose_rows_are_all_held_out(self):
         X, y = waves(100)
         problem = posed(X, y)
-        inside = problem.inside[0].where
+        inside = next(problem.regions.inside(X)).where
         (found,) = problem.hold_out(inside, [1e-3])
         assert np.isfinite(found.held_out).all()
 
@@ -170,7 +173,8 @@ class TestProblem:
 class TestSums:
     def test_moments_of_parts_add_up(self):
         X, y = waves(300)
-        basis = posed(X, y).basis
+        problem = posed(X, y)
+        basis = SummedLocalProblem.of(problem.rows, problem.kernel, problem.regions, problem.make, 0, 1).basis
         rows = Rows.of(X, y, np.ones(300), 2)
         statistic = LocalMomentsOf(basis, Encoding(np.array([0, 1]), np.ones(2)))
         chunks = [Chunk(X[part], y[part], None, part.start) for part in (slice(0, 120), slice(120, 300))]
@@ -187,7 +191,8 @@ class TestSums:
             assert moments.n == len(where)
 
     def test_sums_over_all_rows_give_the_model_of_all_rows(self, monkeypatch):
-        """With every row in the sample, the sums of a source solve the systems of an array."""
+        """With every row in the sample, the sums of a source solve the systems of an array without shared centres."""
+        monkeypatch.setattr(local, "subset_centers", lambda rows, *_: Centers(rows.X[:0]))
         clf, X, y = fitted(300)
         monkeypatch.setattr(_reading, "sample_size", lambda d: 300)
         source = LSPC(**clf.get_params()).fit(X, y, classes=[0, 1])  # classes make it a source
@@ -225,9 +230,9 @@ class TestClassifier:
         assert clf.basis_.regions.n_regions >= 10
 
     def test_a_sharp_learnt_kernel_chooses_local_models(self, monkeypatch):
-        monkeypatch.setattr(_learning, "DENSE_ROWS", 200)
+        monkeypatch.setattr(_learning, "FEW_ROWS", 200)
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 200)
-        monkeypatch.setattr(outer_folds, "wants_all_rows", lambda *_: True)
+        monkeypatch.setattr(outer_folds, "beats_regions", lambda *_: False)
         X, y = waves(400)
         clf = LSPC(random_state=0).fit(X, y)
         assert isinstance(clf.basis_, LocalBasis)
@@ -268,7 +273,7 @@ class TestClassifier:
         path = LSPC(**params).path(X, y, ridges=[1e-4, 1e-2])
         assert path.coef.shape == (2, len(folds.coef_), 2)
 
-    @pytest.mark.parametrize("params", [{}, {"penalty": "parameters"}, {"link": "clip"}, {"link": "clip-parameters"}])
+    @pytest.mark.parametrize("params", [{}, {"link": "clip"}, {"kernel": "matern32"}])
     def test_save_and_pickle(self, tmp_path, params):
         clf, X, _ = fitted(300, **params)
         kproba.save(clf, tmp_path / "model.kproba")
@@ -324,7 +329,10 @@ class TestClassifier:
         cases = [
             (LSPC(centers="local"), sparse.csr_array(X), "sparse"),
             (LSPC(centers="local", kernel="precomputed"), X @ X.T, "precomputed"),
-            (LSPC(centers="local", solver="sgd"), X, "sgd"),
+            (LSPC(centers="local", solver="sgd"), X, "solver='auto'"),
+            (LSPC(centers="local", penalty="parameters"), X, "penalty"),
+            (LSPC(centers="local", link="clip-parameters"), X, "penalty"),
+            (LSPC(centers="local", class_similarity=np.eye(2)), X, "class_similarity"),
             (LSPC(centers="local", kernel="spectrum"), ["ab", "cd"] * 100, "spectrum"),
             (LSPC(centers="local", kernel=kproba.JointKernel(lambda X, y, Z, z: 1.0)), X, "JointKernel"),
             (KernelLogisticRegression(centers="local"), X, "centers must be"),

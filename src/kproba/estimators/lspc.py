@@ -54,7 +54,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_positive, is_subclass, look_up
 from ._base import KernelClassifier
-from ._learning import centers_of_sharp_kernel, store_learnt
+from ._learning import centers_in_memory, store_learnt
 from ._parameters import (
     center_choice,
     center_for_every_row,
@@ -108,9 +108,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         Basis points: all distinct rows (``"all"``, 2010 Eq. 5); all rows again, but of overlapping regions with a
         model each, whose scores are blended smoothly (``"local"``); for each class its own rows (``"class"``, Eq. 7)
         or a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
-        your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n, unless
-        a learnt kernel is so sharp that leave-one-out still gains from more centres: then it uses all rows up to
-        4,000, and local models beyond.
+        your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n. With a
+        learnt kernel, it uses all rows up to 4,000, or up to 10,000 if leave-one-out prefers that to local models,
+        and local models beyond.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
@@ -344,13 +344,18 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
     def _center_choice(self, table: Prepared, data: Training) -> CenterChoice:
-        """How centres are chosen. A sharp learnt kernel needs every row as a centre, in one system or in local ones."""
-        is_sharp = table.learnt is not None and table.learnt.all_rows and isinstance(self.centers, str)
-        # partial_fit and devices sum over the rows of one basis
-        can_split = data.everything is None or (isinstance(data.everything, AllRows) and self.device_ is None)
-        if is_sharp and self.centers == "auto" and can_split:
-            return CenterChoice("local" if data.is_sample else centers_of_sharp_kernel(data.size))
+        """How centres are chosen. With a learnt kernel every row is one, or of very many rows if it is sharp."""
+        if table.learnt is not None and self._may_be_local:
+            if not data.is_sample:
+                return CenterChoice(centers_in_memory(table.learnt, data.size))
+            if table.learnt.is_sharp and isinstance(data.everything, AllRows):  # partial_fit keeps one basis
+                return CenterChoice("local")
         return center_choice(self, table.scaling)
+
+    @property
+    def _may_be_local(self) -> bool:
+        """Whether ``centers="auto"`` may stand for local models, whose many small systems are solved on the CPU."""
+        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual and self.device_ is None
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
@@ -506,12 +511,16 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return isinstance(self.centers, str) and self.centers == "local"
 
     def _check_local(self) -> None:
-        """Regions split the columns of rows, and each has a system of its own."""
+        """Regions split the columns of rows, and each has a dual system of its own."""
         kernel = as_kernels(self.kernel)[0]
         if self._is_precomputed or self._is_joint or kernel.compares != "vectors":
             raise ValueError(f"centers='local' splits rows by their columns, but kernel={self.kernel!r} has none.")
-        if self.solver == "sgd":
-            raise ValueError("centers='local' solves one system per region; use solver='auto' instead of 'sgd'.")
+        if not self._solves_dual:
+            raise ValueError("centers='local' needs solver='auto', penalty='rkhs' and no class_similarity.")
+
+    @property
+    def _solves_dual(self) -> bool:
+        return self.solver == "auto" and self._is_rkhs() and self.class_similarity is None
 
     @property
     def _has_own_centers(self) -> bool:
