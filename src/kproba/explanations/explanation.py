@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..messages import did_you_mean
+from ..messages import did_you_mean, needed
 from ..validation import check_count
 
 
@@ -100,10 +100,7 @@ class Explanation:
 
         With one class, as after :meth:`for_class`, values are (n, n_columns), which all of shap's plots accept.
         """
-        try:
-            import shap
-        except ImportError as error:
-            raise ImportError("to_shap needs the shap package: pip install 'kproba[shap]'") from error
+        shap = needed("shap", "to_shap needs the shap package", "shap")
         is_single = len(self.class_names) == 1
         base = np.broadcast_to(self.base_values, (len(self.values), len(self.class_names)))
         return shap.Explanation(
