@@ -44,7 +44,6 @@ from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import reasons
 from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
-from kproba.report.figures.confusion import shown_classes
 from kproba.report.learnt import learning_curve_of
 from kproba.report.measures import (
     intervals,
@@ -57,6 +56,7 @@ from kproba.report.measures import (
 )
 from kproba.report.page import page
 from kproba.report.search_map import search_panels
+from kproba.report.sections.classes import shown_classes
 from made_up import HOSTILE, Oracle, made_up
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from .columns import Column, column_of, values_of_column
 from .drift import Drift, drift_facts
 from .groups import Group, Outcomes, group_facts
-from .judged import Judged
-from .tables import some_rows
+from .judged import Judged, some_rows
 
 #: Number of rows and columns that are compared at most; more rows are sampled.
 MOST_ROWS, MOST_COLUMNS = 50_000, 50

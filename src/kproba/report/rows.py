@@ -13,10 +13,9 @@ from sklearn.utils import _safe_indexing
 from ..data.tables import LabelledTable
 from ..explanations.explanation import shown
 from .columns import MISSING, text_of
-from .judged import Judged
+from .judged import Judged, some_rows
 from .learnt import final_step
 from .reasons import reasons_of
-from .tables import some_rows
 
 #: Number of rows in the tables, and of columns of X that they show.
 MOST_ROWS, MOST_COLUMNS = 50, 6
