@@ -11,14 +11,14 @@ import numpy as np
 from ..basis.basis import Basis
 from ..data.folds import stratified_folds
 from ..data.rows import Rows
-from ..problems.base import Solution
+from ..problems.base import CpuProblem, Solution
 from ..problems.own_centers import drop_held_out_centers
 from ..search.folds import cross_validate
 from .averaged_sgd import averaged_sgd
 
 
 @dataclass(frozen=True)
-class StochasticLeastSquares:
+class StochasticLeastSquares(CpuProblem):
     """Averaged stochastic gradients (2010 Sec. 4), with ``passes`` over the rows."""
 
     rows: Rows
@@ -28,12 +28,6 @@ class StochasticLeastSquares:
     seed: int = 0
     folds: int = 5
     has_cheap_loo = False
-    has_all_loo = False
-    rows_for_ridge = None
-
-    @property
-    def total_weight(self) -> float:
-        return self.rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge; with ``loo``, also the held-out scores from folds."""
@@ -56,13 +50,6 @@ class StochasticLeastSquares:
             has_any = len(rest) and basis.n_centers
             coef = self._solve(rest, basis, ridge) if has_any else np.zeros((basis.n_centers, self.rows.n_targets))
             yield Solution(ridge, basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
-
-    def clear_cache(self) -> None:
-        """Nothing is cached."""
-
-    def on(self, device) -> StochasticLeastSquares:
-        """Unchanged: mini-batches are too small for a device."""
-        return self
 
     def _solve(self, rows: Rows, basis: Basis, ridge: float) -> np.ndarray:
         penalty = basis.gram() if self.rkhs else None
