@@ -15,9 +15,8 @@ import oracles
 from kproba import cli
 from kproba.report import comparisons, write_report
 from kproba.report.columns import column_of
-from kproba.report.drift import drift_facts, numbers_distance, shares_distance
 from kproba.report.facts import collect
-from kproba.report.groups import Outcomes, group_facts, members_of
+from kproba.report.groups import Outcomes, drift_facts, group_facts, members_of, numbers_distance, shares_distance
 from kproba.report.measures import off_by_chance, tails
 from kproba.report.page import page
 from kproba.report.verdict import verdict

@@ -116,7 +116,7 @@ def _best(name: str, values: list[float]) -> float:
 
 def _cell(words: str, value: float, best: float, name: str) -> str:
     text = _text.percent(value) if name == "error" else f"{value:.2f}" if name == "fit_seconds" else f"{value:.4f}"
-    return f'<td role="cell" data-name="{words}">{f"<b>{text}</b>" if value == best else text}</td>'
+    return f'<td role="cell" data-name="{words}">{f"<strong>{text}</strong>" if value == best else text}</td>'
 
 
 def _differences(compared: Comparison) -> str:

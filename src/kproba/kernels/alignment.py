@@ -52,7 +52,7 @@ class GlobalAlignment(Untiled, DivergenceKernel):
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
-        check_width(self.width)
+        super().__post_init__()
         check_width(self.sigma)
 
     def read(self, X) -> Sequences:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..decisions.risk_coverage import RiskCoverage
 from .facts import Facts
 from .markup import as_json, escaped
 from .sections.calibration import calibration
@@ -67,14 +66,11 @@ def _asset(name: str) -> str:
 
 def _data(facts: Facts) -> dict:
     """Data for the script."""
-    found: dict = {"reject": _risk_data(facts.risk)}
+    risk = facts.risk
+    found: dict = {"reject": {"n": risk.n, **_levels(risk.thresholds, risk.unit, risk.kept, risk.wrong)}}
     if facts.positive is None:
         return found | {"classes": class_texts(facts)}
     return found | {"cut": _cut_data(facts.positive)}
-
-
-def _risk_data(risk: RiskCoverage) -> dict:
-    return {"n": risk.n, **_levels(risk.thresholds, risk.unit, risk.kept, risk.wrong)}
 
 
 def _cut_data(found: PositiveFacts) -> dict:

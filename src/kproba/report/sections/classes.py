@@ -13,8 +13,6 @@ from .html import Section, figure, number_cell, pair, scrolled, sortable
 #: Number of pairs of classes listed as most often confused.
 MOST_PAIRS = 5
 HEAD = ("rows", "recall", "precision", "AUC", "average precision")
-
-
 #: Index of the last colour of a colour scale.
 STEPS = 8
 #: Largest number of classes; if there are more, those with the most errors are shown.

@@ -14,8 +14,6 @@ from ..measures import MEASURES, Interval
 from .html import Section, figure, scrolled
 
 EXCESS = "excess log-loss"
-
-
 #: Height of the row of a model.
 ROW_HEIGHT = 26
 Text = Callable[[float], str]
@@ -38,7 +36,8 @@ def comparison(facts: Facts) -> Section:
     # explicit roles survive the stacked layout on phones
     css = "scores many" if len(shown) > 5 else "scores"
     table = f'<table class="{css}" role="table"><thead><tr role="row">{head}</tr></thead><tbody>{rows}</tbody></table>'
-    drawings = "".join(f"<div><h4>{_heading(each)}</h4>{_drawing(facts, each)}</div>" for each in shown)
+    models = [score.name for score in facts.scores]
+    drawings = "".join(f"<div><h4>{_heading(each)}</h4>{score_figure(models, each)}</div>" for each in shown)
     caption = (
         "Bars are 90 % intervals from resampled rows. These are the same for all models, so differences are more "
         "precise than the bars suggest: excess log-loss is the difference from the evaluated model. “By chance” is the "
@@ -75,11 +74,6 @@ def _heading(measure: Measure) -> str:
     return f"{measure.title} <small>({better} is better)</small>"
 
 
-def _drawing(facts: Facts, measure: Measure) -> str:
-    names = [score.name for score in facts.scores]
-    return score_figure(names, measure.values, measure.title, measure.text)
-
-
 def _row(facts: Facts, place: int, shown: list[Measure]) -> str:
     score, cells = facts.scores[place], [_cell(measure, measure.values[place]) for measure in shown]
     titles = [measure.title for measure in shown]
@@ -100,8 +94,9 @@ def _excess(value: Interval | None) -> str:
     return f"<b>{signed(value.value)}</b> <small>{span(value.low, value.high, signed)}</small>"
 
 
-def score_figure(names: Sequence[str], values: Sequence[Interval], title: str, text: Text) -> str:
+def score_figure(names: Sequence[str], measure: Measure) -> str:
     """One measure of all models, on an axis from zero that may end before the base rates."""
+    title, text, _, values = measure
     near = _highest([value for name, value in zip(names, values) if name != BASE_RATES])
     far = _highest(values)
     end = (far if far < 3.0 * near else near * 1.25) or 1.0

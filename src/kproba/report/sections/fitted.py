@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Facts
-from ..fitted import PathFacts
-from ..learnt import LearningCurve
+from ..fitted import LearningCurve, PathFacts, SearchPanel
 from ..markup import Frame, count, escaped, label, linear_axis, log_axis, number
-from ..search_map import SearchPanel
 from .html import Section, figure
 
 #: Index of the last colour of a colour scale.

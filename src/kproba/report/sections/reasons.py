@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..facts import Facts
-from ..learnt import Importances
+from ..fitted import Importances
 from ..markup import Axis, Frame, count, escaped, linear_axis, share, shortened, svg
 from .html import Section, figure, pair
 
