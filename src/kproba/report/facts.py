@@ -23,7 +23,7 @@ from .fitted import (
     search_panels,
 )
 from .groups import Drift, GroupFacts, Outcomes, drift_of, groups_of
-from .judged import BY_NAME, HELD_OUT, OF_TRAINING_ROWS, TRAINING, Judged, about_rows, judged, judged_rows, notes_of
+from .judged import HELD_OUT, OF_TRAINING_ROWS, Judged, judged_rows, notes_of
 from .measures import (
     FaceValue,
     Histogram,
@@ -44,19 +44,6 @@ from .measures import (
 from .reasons import mean_contributions
 from .rows import MOST_COLUMNS, RowFacts, RowNames, Shown, checked_beside, named_columns, names_of_rows, row_facts
 from .two_classes import PositiveFacts, positive_facts
-
-__all__ = [
-    "BY_NAME",
-    "HELD_OUT",
-    "TRAINING",
-    "Facts",
-    "Score",
-    "about_rows",
-    "collect",
-    "describe",
-    "judged",
-    "scores_of",
-]
 
 #: Resolution of thresholds, which is coarser with more than FINE_ROWS rows.
 FINE, FINE_ROWS, COARSE = 1e-6, 20_000, 1e-4
