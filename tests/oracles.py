@@ -548,3 +548,19 @@ def distance_of_numbers(a, b):
     """Largest difference of the shares of values up to any value."""
     a, b = np.asarray(a), np.asarray(b)
     return max(abs((a <= cut).mean() - (b <= cut).mean()) for cut in [*a, *b])
+
+
+def local_scores(kernel, regions, X, Y, noise, X_new) -> np.ndarray:
+    """Σ_r g_r(x)·f_r(x): kernel ridge regression on the rows of each region, weighted by the region's share of x."""
+    out = np.zeros((len(X_new), Y.shape[1]))
+    for (where, _), (new, gate) in zip(regions.inside(X), regions.inside(X_new)):
+        K = kernel(X[where], X[where])
+        coef = np.linalg.solve(K + noise * np.eye(len(where)), Y[where])
+        out[new] += gate[:, None] * (kernel(X_new[new], X[where]) @ coef)
+    return out
+
+
+def local_leave_one_out(kernel, regions, X, Y, noise) -> np.ndarray:
+    """The score of each row by the local models without it, in the same regions."""
+    rest = [np.delete(np.arange(len(X)), i) for i in range(len(X))]
+    return np.vstack([local_scores(kernel, regions, X[r], Y[r], noise, X[[i]]) for i, r in enumerate(rest)])

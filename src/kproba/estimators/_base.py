@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..arrays import Device, is_tensor, to_numpy
 from ..arrays import choose as choose_device
 from ..basis.basis import Basis
-from ..basis.device_basis import DeviceBasis
+from ..basis.local_basis import on_device
 from ..data.columns import explained, refuse_times
 from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
@@ -346,7 +346,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed on the device of the rows or the one that the user chose."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
-        basis = DeviceBasis.of(self._basis_here, device).for_scores(self.coef_)
+        basis = on_device(self._basis_here, device).for_scores(self.coef_)
         X = basis.to_device(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_

@@ -26,8 +26,8 @@ from ..search.staged import most_informative_tags
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
-#: A sharp learnt kernel uses all rows as centres up to this number; their kernel matrix takes 0.8 GB.
-DENSE_ROWS = 10_000
+#: A sharp learnt kernel has all rows as centres of one dense system up to this number, and local models beyond.
+DENSE_ROWS = 4000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
@@ -110,10 +110,15 @@ def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
         fold_model.set_params(centers=min(params["centers"], len(rows)))
     if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
-    if learnt.all_rows and model._ridge_is_noise and _is_auto(model.centers) and len(rows) <= DENSE_ROWS:
-        fold_model.set_params(centers="all")
+    if learnt.all_rows and model._ridge_is_noise and _is_auto(model.centers):
+        fold_model.set_params(centers=centers_of_sharp_kernel(rows.n_distinct))
     groups = {} if rows.together is None else {"groups": rows.together}
     return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
+
+
+def centers_of_sharp_kernel(n: int) -> str:
+    """What ``centers="auto"`` means for a kernel that needs a centre for each of n rows."""
+    return "all" if n <= DENSE_ROWS else "local"
 
 
 def _with_unseen_classes(proba: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:

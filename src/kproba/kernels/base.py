@@ -82,6 +82,10 @@ class Kernel:
         """The kernel of d columns as a sum of functions of one column at a time, for explanations; optional."""
         raise NotImplementedError
 
+    def column_weights(self, d: int) -> np.ndarray:
+        """How finely the kernel resolves each of d columns, up to a common factor."""
+        return np.ones(d)
+
     def width_unit(self, pairs: np.ndarray) -> float:
         """The median heuristic: a width that suits a sample of pairs."""
         raise NotImplementedError(f"The {self.name} kernel has no width.")

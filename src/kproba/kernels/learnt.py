@@ -62,6 +62,9 @@ class Learnt(Kernel):
         squares = np.square(np.asarray(self.weights) / max(self.weights))
         return squares / squares.sum()
 
+    def column_weights(self, d):
+        return np.asarray(self.weights)
+
     @property
     def _has_sums(self) -> bool:
         return self.mixture[2] > 0 or self.mixture[3] > 0

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.scaling import SQUASH_AT, Scaling
 from ..estimators._base import KernelClassifier
-from ..kernels import KERNELS, Kernel
-from ..links import Link, PerTag
 from ..typing import Inputs
 from ..validation import check_choice
 from .graph import Graph, Value, library
 from .inputs import Input, encoded, inputs_of, inputs_of_mixed
+from .parts import check_parts, scaled, scores
 from .steps import after_steps
 
 if TYPE_CHECKING:
@@ -155,7 +152,7 @@ def _check_names(given: Sequence[Input]) -> None:
 
 def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
     """Write the nodes from the input of the classifier to the two outputs, and return the type of the labels."""
-    S = scores(scaled(rows, clf.scaling_), clf.basis_.kernel, clf.basis_.centers, clf.coef_, clf.intercept_)
+    S = scores(scaled(rows, clf.scaling_), clf.basis_, clf.coef_) + clf.intercept_
     proba = clf.link_.onnx_probabilities(S)
     proba.cast(_TYPES[dtype], output="probabilities")
     if clf._multilabel:
@@ -199,39 +196,3 @@ def _make_model(graph: Graph, given: Sequence[Input], dtype: str, clf, label_typ
     model.ir_version = helper.find_min_ir_version_for(opsets, ignore_unknown=True)  # so that older runtimes can read it
     onnx.checker.check_model(model)
     return model
-
-
-def scaled(X: Value, scaling: Scaling | None) -> Value:
-    """``Scaling.__call__``."""
-    if scaling is None:
-        return X
-    Z = (X - scaling.center) / scaling.scale
-    if scaling.squashed.any():
-        bend = (Z / SQUASH_AT) * scaling.squashed
-        Z = Z / (bend * bend + 1.0).sqrt()
-    return Z * scaling.relevance
-
-
-def scores(X: Value, kernel: Kernel, centers, coef: np.ndarray, intercept) -> Value:
-    """``Basis.scores`` plus the intercept."""
-    Z = centers.toarray() if sparse.issparse(centers) else np.asarray(centers)
-    return kernel.onnx_scores(X, Z, coef) + intercept
-
-
-def check_parts(kernel: Kernel, link: Link) -> None:
-    """Refuse kernels and links that cannot be converted.
-
-    A subclass may compute something else than its base class, so it has to define the method itself.
-    """
-    if "onnx_scores" not in vars(type(kernel)):
-        known = ", ".join(repr(name) for name, each in KERNELS.items() if "onnx_scores" in vars(type(each)))
-        raise TypeError(
-            f"kernel: the {kernel.name} kernel ({type(kernel).__name__}) cannot be converted to ONNX; fit the model "
-            f"with one of {known}, give your kernel a method onnx_scores, or predict in Python."
-        )
-    for each in (link, link.link) if isinstance(link, PerTag) else (link,):
-        if "onnx_probabilities" not in vars(type(each)):
-            raise TypeError(
-                f"link: {type(each).__name__} cannot be converted to ONNX; give your link a method onnx_probabilities, "
-                "or predict in Python."
-            )

@@ -146,6 +146,14 @@ class Value:
     def taken_columns(self, columns: np.ndarray) -> Value:
         return self._node("Gather", self, columns.astype(np.int64), axis=1)
 
+    def nonzero(self) -> Value:
+        """The places where a vector is true."""
+        return self._node("NonZero", self).reshaped(-1)
+
+    def with_added(self, rows: Value, values: Value) -> Value:
+        """A copy with ``values`` added to these rows."""
+        return self._node("ScatterND", self, rows.reshaped(-1, 1), values, reduction="add")
+
     def joined(self, other: Value) -> Value:
         return concatenated([self, other])
 

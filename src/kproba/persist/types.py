@@ -25,6 +25,8 @@ from ..links import LINKS, CalibratedSoftmax, CalibratedTags, PerTag, Sigmoid, S
 #: (FromCallable) is deliberately not among them. ``_registered`` adds kernels and links from their registries.
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
+    "kproba.basis.LocalBasis": ("kproba.basis.local_basis", "LocalBasis"),
+    "kproba.basis.Regions": ("kproba.basis.regions", "Regions"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
     "kproba.cli._kinds.ColumnKinds": ("kproba.features.column_kinds", "ColumnKinds"),
     "kproba.cli._models.TableModel": ("kproba.cli._models", "TableModel"),
