@@ -359,15 +359,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         self.basis_ = replace(basis.detached(), workers=1)
         self.kernel_ = self._plain_kernel(self.basis_.kernel)
         self.width_ = self.kernel_.width
-        self.centers_ = self._in_users_units(self.basis_.centers)
+        centers = self.basis_.centers
+        self.centers_ = self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
 
     @property
     def _basis_here(self) -> Basis:
         """The basis with the number of threads of this process, which may differ from the one that fitted it."""
         return replace(self.basis_, workers=n_workers(self.n_jobs))
-
-    def _in_users_units(self, centers):
-        return self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
 
     def _decoded(self, rows):
         """Unscaled rows with the user's columns: categories instead of codes, and missing values."""

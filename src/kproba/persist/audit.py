@@ -40,9 +40,8 @@ from ..kernels.projected import ProjectedKernel
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Link, PerTag, link_flag
-from .frame_trial import check_frame
 from .rules import ABSENT, LARGEST, Declaration, accepts, are_distinct, check_declared, holds
-from .trial import OF_TEXT, check_pipeline, check_scores
+from .trial import OF_TEXT, check_frame, check_pipeline, check_scores
 
 #: With more coefficients per frame than this, only the diagonals of covariances are checked.
 LARGE_COVARIANCE = 64

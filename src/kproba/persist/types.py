@@ -98,8 +98,6 @@ PLAIN_TYPES: dict[str, type] = {
     **{f"numpy.{t.__name__}": t for t in (np.uint8, np.uint16, np.uint32, np.uint64, np.bool_, np.number, np.str_)},
     **{t.__name__: t for t in (bool, int, float, str, object)},
 }
-
-
 #: The modules whose public names are all classes that a model file may hold.
 _PUBLIC = ("data.items", "decisions.reject", "estimators", "features.bags", "features.pictures", "features.sequences",
            "kernels", "search.widths")  # fmt: skip

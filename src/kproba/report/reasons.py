@@ -14,8 +14,8 @@ from ..explanations import Explanation, explain
 from ..explanations.columns import final_step
 from ..explanations.shapley import quadrature
 from ..kernels.by_column import split_by_column
-from .learnt import MOST_COLUMNS, Importances
-from .tables import some_rows
+from .fitted import MOST_COLUMNS, Importances
+from .judged import some_rows
 
 #: Number of columns to name for a row, and the number of products that explanations may take: some seconds.
 REASONS, MOST_PRODUCTS = 3, 2e9
