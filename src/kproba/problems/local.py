@@ -34,7 +34,7 @@ from ..data.rows import Rows
 from ..kernels import Kernel
 from ..solvers.cholesky import rounding_level
 from ..solvers.dual import Dual
-from ..threads import map_independent, row_slices
+from ..threads import row_slices
 from .base import CpuProblem, Problem, Solution
 from .least_squares import leave_one_out
 from .local_sums import SummedLocalProblem
@@ -169,8 +169,8 @@ class LocalProblem(CpuProblem):
             of_rows = place[number[self._inside_of_rows[region].where]]
             return coef, fitted[of_rows], leverage[of_rows]
 
-        found = map_independent(solve, range(self.regions.n_regions), self.workers)
-        return tuple(map(list, zip(*found)))  # type: ignore[return-value]
+        # one region after the other, because SciPy's LAPACK would make threads wait for each other
+        return tuple(map(list, zip(*map(solve, range(self.regions.n_regions)))))  # type: ignore[return-value]
 
     @cached_property
     def _at_zero(self) -> np.ndarray:
@@ -184,7 +184,7 @@ class LocalProblem(CpuProblem):
             none = np.zeros((0, self.rows.n_targets))
             return self._coef_of_shared(np.zeros_like(outside.b), outside), none, none[:, 0]
         V, (_, _, weight, means) = self._features[where], self._merged
-        K, shift = Basis(self.kernel, self._points[where]).gram().T, np.zeros_like(means[where])
+        K, shift = Basis(self.kernel, self._points[where], workers=self.workers).gram().T, np.zeros_like(means[where])
         if V.shape[1]:
             half = linalg.solve_triangular(outside.factor, V.T, lower=True, check_finite=False)
             for sign, part in ((1.0, half), (-1.0, V.T)):  # the lower triangle is enough
