@@ -29,6 +29,7 @@ from ..data.mixed import columns_like_codes
 from ..data.tables import LabelledTable, TableSource, row_weights
 from ..estimators import LSPC
 from ..estimators._honest import honest_probabilities
+from ..features.plain_table import without_skrub
 from ..io import check_folder
 from . import _columns, _frames, _models, _scores, _splits, _text
 from ._budget import OutOfTime, time_limit
@@ -204,6 +205,7 @@ def _fit_rows(args, train: Rows, counts: dict) -> tuple[_models.TableModel, dict
     prepared = _models.vectorizer()
     _refuse_constant(args, train.X)
     numbers = prepared.fit_transform(train.X)
+    prepared = without_skrub(prepared, train.X)
     about, facts = _look_at_columns(args, prepared, train.X, train.y, counts)
     classifier, found = _best(args, numbers, train, about["positive"])
     sketch = RowSketch(prepared)
@@ -316,7 +318,7 @@ def _prepared(args, rows: LabelledTable):
     sample, y = rows.labelled_sample(args.seed, args.sample_rows)
     _text.remark(args, f"fitting the encoding of the columns on {len(sample):,} of {rows.n_rows:,} rows")
     _refuse_constant(args, sample)
-    return _models.vectorizer().fit(sample), sample, y
+    return without_skrub(_models.vectorizer().fit(sample), sample), sample, y
 
 
 def _counts(y: np.ndarray) -> dict[Any, int]:

@@ -23,7 +23,16 @@ from .trial import OF_TEXT, is_fitted, is_plain_text, through
 _RUN = {
     *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
     *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
-    *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer", "TextColumn"),
+    *(
+        "Pipeline",
+        "PlainTable",
+        "SimpleImputer",
+        "StandardScaler",
+        "StringEncoder",
+        "TableModel",
+        "TableVectorizer",
+        "TextColumn",
+    ),
     *("TfidfTransformer", "ToCategorical", "ToDatetime", "ToFloat", "ToStr", "TruncatedSVD", "_CircularEncoder"),
 }
 
