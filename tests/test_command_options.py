@@ -237,6 +237,15 @@ class TestJudging:
         if "--groups" not in options:  # which the folds of a streamed fit do not know
             assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=1e-6)
 
+    @pytest.mark.parametrize(
+        ("options", "instead"), [((), "add --holdout 0.2"), (("--order", "day"), "leave out --order")]
+    )
+    def test_streams_judge_by_whole_groups_or_not_at_all(self, folder, capsys, options, instead):
+        words = ("fit", "visits.csv", "--target", "ill", "--groups", "patient", "--stream", *options)
+        assert "--groups patient: a table that is read in chunks" in (err := run(capsys, *words, status=2).err)
+        assert instead in err
+        assert "out_of_fold" not in fit(capsys, "--groups", "patient", "--stream", "--holdout", 0.3)
+
     def test_the_model_does_not_see_them(self, folder, capsys):
         found = fit(capsys, "--holdout", 0.3)
         about = json.loads(run(capsys, "evaluate", "visits.csv", "--json").out)

@@ -270,12 +270,11 @@ def _options(args, classes) -> dict:
 
 
 def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
-    if args.groups is not None:
-        _text.remark(args, "--groups: a streamed fit keeps groups together only in --holdout, not in its own folds")
     needed = [name for name in table.columns if name not in args.ignore]
     settled = table.settled(needed, _text.wants_progress(args))
     rows = _frames.labelled_rows(args, settled, _inputs(args, table), args.target, args.data)
     check_classes(args, rows.counts)
+    _splits.check_streamed_groups(args, rows.n_rows)
     train, held = _splits.divided(args, rows)
     counts = dict(sorted(rows.counts.items()))
     model, facts = _fit_source(args, train, counts)
@@ -297,11 +296,8 @@ def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.Table
     classifier.fit(TableSource(train, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
     pipeline = _models.behind(prepared, classifier)
     facts |= {"sample_rows": len(sample)}
-    if (
-        args.weight is None
-        and (found := honest_probabilities(classifier)) is not None
-        and len(found.proba) == train.n_rows
-    ):
+    found = honest_probabilities(classifier)
+    if args.weight is None and args.groups is None and found is not None and len(found.proba) == train.n_rows:
         facts |= _left_out(classifier, Rows(None, train.labels(), None, None), about["positive"])
     return _models.TableModel(pipeline, args.target, train.columns, sketch.finish(), about), facts
 

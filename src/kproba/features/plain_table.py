@@ -5,6 +5,7 @@ Importing those takes longer than most predictions, so that the commands replace
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -13,16 +14,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
 #: Words for a missing value, as in skrub and pandas.
-MISSING = frozenset(
-    ("null", "", "1.#QNAN", "#NA", "nan", "#N/A N/A", "-1.#QNAN", "<NA>", "-1.#IND", "-nan", "n/a", "-NaN", "1.#IND")
-    + ("NULL", "NA", "N/A", "#N/A", "NaN", "?", "...", "none", "None")
-)
+MISSING = {
+    *("", "?", "...", "null", "NULL", "none", "None", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "#NA", "<NA>"),
+    *("#N/A", "#N/A N/A", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
+}
 #: Values of categories for which this and the vectoriser have to agree, and rows of the table.
 TRIED, TRIED_ROWS = (None, "", " \t", "N/A", "never seen before", " a"), 200
 
 
 class PlainTable(TransformerMixin, BaseEstimator):
-    """Numbers with their median for a missing one, 0/1 columns for the values of categories and for gaps; see :meth:`of`.
+    """Numbers, with their median where one is missing, and 0/1 columns for values of categories and for gaps.
 
     ``levels_`` has the values of each category that have a column, where "" is a missing value, and None for a number;
     columns that are not used are not in it. ``medians_`` belong to the columns made of these, and ``gaps_`` are the
@@ -85,8 +86,10 @@ def without_skrub(prepared: Pipeline, frame) -> Pipeline:
     if plain is None:
         return prepared
     found = Pipeline([("columnkinds", reader), ("tablevectorizer", plain)])
-    tried = _tried(frame, reader.words_)
-    return found if np.array_equal(found.transform(tried), prepared.transform(tried)) else prepared
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the values that we try
+        tried = _tried(frame, reader.words_)
+        return found if np.array_equal(found.transform(tried), prepared.transform(tried)) else prepared
 
 
 def _tried(frame, words: list[str]):
