@@ -221,6 +221,16 @@ class TestScores:
         assert found["positive"] == "no" and 0.5 < found["auc"] <= 1 and np.sum(found["confusion"]) == N
         assert json.loads(run(capsys, "evaluate", "new.csv", "--json", "--positive", "yes").out)["positive"] == "yes"
         assert "true class \\ predicted" in run(capsys, "evaluate", "new.csv").out
+        for options, name in (((), "no"), (("--positive", "yes"), "yes")):
+            run(capsys, "report", "new.csv", *options)
+            assert f"Probability of <bdi>{name}</bdi>" in (folder / "report.html").read_text()
+
+    def test_more_classes_have_none_in_a_report(self, folder, capsys):
+        frame = visits().assign(ill=np.arange(N) % 3)
+        frame.to_csv("visits.csv", index=False)
+        fit(capsys, "--positive", "2")
+        run(capsys, "report", "visits.csv")
+        assert "3 classes, not two" in run(capsys, "report", "visits.csv", "--positive", "2", status=cli.BAD_INPUT).err
 
 
 class TestJudging:
