@@ -6,12 +6,13 @@ Importing those takes longer than most predictions, so that the commands replace
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
+
+from ..data.kinds import pandas
 
 #: Words for a missing value, as in skrub and pandas.
 MISSING = {
@@ -98,7 +99,7 @@ def _tried(frame, words: list[str]):
     odd = frame[: len(TRIED)].copy()
     for name in words:
         odd[name] = np.array(TRIED[: len(odd)], dtype=object)
-    return import_module("pandas").concat([frame, odd], ignore_index=True)
+    return pandas().concat([frame, odd], ignore_index=True)
 
 
 def _levels(encoder: Any) -> list[str]:
@@ -109,14 +110,14 @@ def _levels(encoder: Any) -> list[str]:
 
 
 def _number(column) -> np.ndarray:
-    found = import_module("pandas").to_numeric(column, errors="coerce")
+    found = pandas().to_numeric(column, errors="coerce")
     with np.errstate(over="ignore"):
         return found.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)[:, None]
 
 
 def _indicators(column, levels: list[str]) -> np.ndarray:
     """A column for each level; a value that is not among them has zeros everywhere."""
-    codes, distinct = import_module("pandas").factorize(column)
+    codes, distinct = pandas().factorize(column)
     place = {level: k for k, level in enumerate(levels)}
     found = np.array([place.get(_cleaned(value), -1) for value in (*distinct, "")])  # missing values have code -1
     return (found[codes][:, None] == np.arange(len(levels))).astype(np.float32)
