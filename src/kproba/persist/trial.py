@@ -241,16 +241,8 @@ _SAMPLES: dict[str, Callable[[Any], Any]] = {
 _RUN = {
     *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
     *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
-    *(
-        "Pipeline",
-        "PlainTable",
-        "SimpleImputer",
-        "StandardScaler",
-        "StringEncoder",
-        "TableModel",
-        "TableVectorizer",
-        "TextColumn",
-    ),
+    *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer", "TextColumn"),
+    "PlainTable",
     *("TfidfTransformer", "ToCategorical", "ToDatetime", "ToFloat", "ToStr", "TruncatedSVD", "_CircularEncoder"),
 }
 
