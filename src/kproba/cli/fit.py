@@ -89,7 +89,7 @@ def add_options(command) -> None:
 def run(args) -> None:
     from .. import save
 
-    args.start = perf_counter()
+    args.start, args.is_late = perf_counter(), False
     _refuse_early(args)
     table = _frames.opened(args, args.data)
     _frames.refuse_overwriting("--model", args.model, table.files)
@@ -256,9 +256,11 @@ def _fitted(args, classifier, X, train: Rows):
         with time_limit(args.start + args.seconds - perf_counter()):
             return classifier.fit(X, train.y, **rows)
     except OutOfTime:
-        _text.remark(
-            args, f"{args.seconds:g} s are over: keeping the Gaussian kernel; more time may give a better model"
-        )
+        if not args.is_late:  # two classifiers may have been compared
+            _text.remark(
+                args, f"{args.seconds:g} s are over: keeping the Gaussian kernel; more time may give a better model"
+            )
+        args.is_late = True
         return plain
 
 
