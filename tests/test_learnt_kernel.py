@@ -31,7 +31,16 @@ from kproba.search.losses import CalibratedLogLoss
 def more_steps(few_steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outer_folds, "MARKS", (20, 30, 40, 60))
+        patch.setattr(outer_folds, "FOLDS", ((1000, 4),))
+        patch.setattr(outer_folds, "FIT_ROWS", 200)
         patch.setattr(steps, "SAMPLE_ROWS", 250)
+        patch.setattr(steps, "WARM_UP", 20)
+        patch.setattr(steps, "STEP", 0.12)
+        patch.setattr(steps, "REFINE_ROWS", 200)
+        patch.setattr(steps, "REFINE_STEPS", 12)
+        patch.setattr(steps, "CHAIN_ROWS", 200)
+        patch.setattr(steps, "CHAIN_STEPS", 10)
+        patch.setattr(many_rows, "LARGE_SAMPLE", 400)
         yield
 
 
