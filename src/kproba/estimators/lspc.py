@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..basis.basis import Basis
+from ..data.all_rows import AllRows
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
@@ -24,11 +26,12 @@ from ..problems.least_squares import ClassSimilarity, LeastSquares
 from ..problems.missing_tags import least_squares
 from ..progress import Progress
 from ..search.candidates import Candidate
+from ..search.center_count import center_count
 from ..search.choose import Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, shrink_by_root_of_rows
 from ..search.folds import leave_groups_out
 from ..search.losses import loss_for_link
-from ..search.pose import CenterChoice, Pose, is_given
+from ..search.pose import CenterChoice, Pose, auto_centers, is_given
 from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES
@@ -319,11 +322,12 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
-        choice = self._center_choice(table, data)
+        judge = loss_for_link(self.link, data.rows)
+        choice = self._center_choice(table, data, judge)
         density = choice.density(data.size)
         return Search(
             pose=self._pose(choice, density, data.seed),
-            judge=loss_for_link(self.link, data.rows),
+            judge=judge,
             ridges=self._ridges(table, data),
             any_ridge=isinstance(self.ridge, str),
             density=density,
@@ -340,12 +344,18 @@ class LSPC(TakesMoreRows, KernelClassifier):
             return [table.learnt.noise / weight]
         return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
-    def _center_choice(self, table: Prepared, data: Training) -> CenterChoice:
+    def _center_choice(self, table: Prepared, data: Training, judge: Callable) -> CenterChoice:
         """How centres are chosen. A sharp learnt kernel needs every row as a centre, as far as they can be dense."""
-        is_sharp = table.learnt is not None and table.learnt.all_rows and not data.is_sample
-        if is_sharp and isinstance(self.centers, str) and self.centers == "auto" and data.size <= DENSE_ROWS:
+        learnt, is_auto = table.learnt, isinstance(self.centers, str) and self.centers == "auto"
+        if learnt is None or not is_auto:
+            return center_choice(self, table.scaling)
+        if learnt.all_rows and not data.is_sample and data.size <= DENSE_ROWS:
             return CenterChoice("all")
-        return center_choice(self, table.scaling)
+        if isinstance(data.everything, AllRows):
+            noise = self._ridges(table, data)[0] * data.everything.total_weight
+            most, workers = auto_centers(data.size), n_workers(self.n_jobs)
+            return CenterChoice(center_count(learnt.kernel, noise, table.rows, most, judge, data.seed, workers))
+        return CenterChoice("auto")
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
@@ -369,8 +379,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
-            density = CenterChoice(self.centers).density_in_sample(data.size, rows.n_distinct)
-            choice = center_choice(self, self.scaling_)
+            posed: Any = search.pose
+            chosen = posed.centers  # a number may come from leave-one-out
+            choice = chosen if isinstance(chosen.centers, Integral) else center_choice(self, self.scaling_)
+            density = choice.density_in_sample(data.size, rows.n_distinct)
             problem: Any = self._pose(choice, density, data.seed)(rows, kernel).on(self.device_)
             return problem.with_sums(everything, self.scaling_, ridge)
 
