@@ -594,13 +594,13 @@ def scaling(payload: dict) -> str:
         for name, cell in payload["cells"].items():
             if name.startswith(f"{key}/"):
                 size, memory = int(name.rsplit("/", 1)[1]), cell["growth_bytes"] / 2**20
-                rows.append(
-                    [f"{_SCALED.get(what, what)}, {size:,} {axis}", _seconds(cell["seconds"]), f"{memory:,.0f}"]
-                )
-        letter = "n" if axis == "rows" else "b"
+                allowed = f"{cell['promised_bytes'] / 2**20:,.0f}" if "promised_bytes" in cell else "—"
+                text = f"{_SCALED.get(what, what)}, {size:,} {axis}"
+                rows.append([text, _seconds(cell["seconds"]), f"{memory:,.0f}", allowed])
+        letter = {"rows": "n", "centres": "b", "columns": "d", "classes": "c"}[axis]
         powers = ["—" if slope[k] is None else f"{letter}^{slope[k]:.2f}" for k in ("seconds", "growth")]
-        rows.append([f"*{_SCALED.get(what, what)}: growth*", *powers])
-    return markdown(["", "seconds", "added memory, MiB"], rows)
+        rows.append([f"*{_SCALED.get(what, what)}: growth*", *powers, "—"])
+    return markdown(["", "seconds", "added memory, MiB", "promised, MiB"], rows)
 
 
 _SCALED = {"clip": 'fit, link="clip"', "auto": "fit, default link"}

@@ -110,7 +110,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
         Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
         a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
         your own points. ``"auto"`` uses all rows up to 2,000, or up to 10,000 if a learnt kernel is so sharp that
-        leave-one-out still gains from more centres, and beyond that a subset that grows slowly with n.
+        leave-one-out still gains from more centres, and beyond that a subset that grows slowly with n. With more
+        rows than a sample holds and a learnt kernel, leave-one-out of the sample chooses its size.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
@@ -353,8 +354,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
             return CenterChoice("all")
         if isinstance(data.everything, AllRows):
             noise = self._ridges(table, data)[0] * data.everything.total_weight
-            most, workers = auto_centers(data.size), n_workers(self.n_jobs)
-            return CenterChoice(center_count(learnt.kernel, noise, table.rows, most, judge, data.seed, workers))
+            size = data.size, auto_centers(data.size)
+            return CenterChoice(
+                center_count(learnt.kernel, noise, table.rows, *size, judge, data.seed, n_workers(self.n_jobs))
+            )
         return CenterChoice("auto")
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
