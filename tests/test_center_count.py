@@ -50,8 +50,8 @@ class TestNestedFit:
             fit.add(np.repeat(rows.X[:1], 2, axis=0))
 
 
-def count(rows, width: float, most: int = 400, n_rows: int = 3000) -> int:
-    return center_count.center_count(Gaussian(width=width), 0.1, rows, n_rows, most, CalibratedLogLoss(), seed=0)
+def count(rows, width: float, most: int = 400) -> int:
+    return center_count.center_count(Gaussian(width=width), 0.1, rows, most, CalibratedLogLoss(), seed=0)
 
 
 class TestCount:
@@ -61,10 +61,6 @@ class TestCount:
 
     def test_smooth_kernels_need_few(self):
         assert count(table(3000, 0), 1.0) <= 25
-
-    def test_more_rows_take_more(self):
-        rows = table(3000, 0)
-        assert count(rows, 1.0, n_rows=3000 * 256) == 2 * count(rows, 1.0)
 
     def test_sharp_kernels_take_all_they_may(self):
         assert count(table(3000, 0, wave=20), 0.005) == 400

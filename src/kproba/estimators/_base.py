@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..arrays import Device, is_tensor, to_numpy
 from ..arrays import choose as choose_device
 from ..basis.basis import Basis
-from ..basis.device_basis import DeviceBasis
+from ..basis.local_basis import on_device
 from ..data.columns import explained, refuse_times
 from ..data.dask import computed, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
@@ -346,7 +346,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed on the device of the rows or the one that the user chose."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
-        basis = DeviceBasis.of(self._basis_here, device).for_scores(self.coef_)
+        basis = on_device(self._basis_here, device).for_scores(self.coef_)
         X = basis.to_device(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_
@@ -359,15 +359,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         self.basis_ = replace(basis.detached(), workers=1)
         self.kernel_ = self._plain_kernel(self.basis_.kernel)
         self.width_ = self.kernel_.width
-        self.centers_ = self._in_users_units(self.basis_.centers)
+        centers = self.basis_.centers
+        self.centers_ = self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
 
     @property
     def _basis_here(self) -> Basis:
         """The basis with the number of threads of this process, which may differ from the one that fitted it."""
         return replace(self.basis_, workers=n_workers(self.n_jobs))
-
-    def _in_users_units(self, centers):
-        return self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
 
     def _decoded(self, rows):
         """Unscaled rows with the user's columns: categories instead of codes, and missing values."""

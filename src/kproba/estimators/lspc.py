@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,7 +55,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_positive, is_subclass, look_up
 from ._base import KernelClassifier
-from ._learning import DENSE_ROWS, store_learnt
+from ._learning import centers_in_memory, store_learnt
 from ._parameters import (
     center_choice,
     center_for_every_row,
@@ -106,12 +105,14 @@ class LSPC(TakesMoreRows, KernelClassifier):
         a list.
     ridge : "auto", float or sequence of floats, default="auto"
         The regularisation strength λ above.
-    centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
-        Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
-        a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
-        your own points. ``"auto"`` uses all rows up to 2,000, or up to 10,000 if a learnt kernel is so sharp that
-        leave-one-out still gains from more centres, and beyond that a subset that grows slowly with n. With more
-        rows than a sample holds and a learnt kernel, leave-one-out of the sample chooses its size.
+    centers : "auto", "all", "local", "class", ("class", int), int or array of shape (b, d), default="auto"
+        Basis points: all distinct rows (``"all"``, 2010 Eq. 5); all rows again, but of overlapping regions with a
+        model each, whose scores are blended smoothly (``"local"``); for each class its own rows (``"class"``, Eq. 7)
+        or a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
+        your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n. With a
+        learnt kernel, it uses all rows up to 4,000, or up to 10,000 if leave-one-out prefers that to local models,
+        and local models beyond. With more rows than a sample holds, it uses local models if the kernel is sharp;
+        otherwise leave-one-out of the sample chooses the size of the subset.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
@@ -346,19 +347,23 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
     def _center_choice(self, table: Prepared, data: Training, judge: Callable) -> CenterChoice:
-        """How centres are chosen. A sharp learnt kernel needs every row as a centre, as far as they can be dense."""
+        """How centres are chosen. With a learnt kernel every row is one, or of very many rows if it is sharp."""
         learnt, is_auto = table.learnt, isinstance(self.centers, str) and self.centers == "auto"
-        if learnt is None or not is_auto:
-            return center_choice(self, table.scaling)
-        if learnt.all_rows and not data.is_sample and data.size <= DENSE_ROWS:
-            return CenterChoice("all")
-        if isinstance(data.everything, AllRows):
-            noise = self._ridges(table, data)[0] * data.everything.total_weight
-            size = data.size, auto_centers(data.size)
-            return CenterChoice(
-                center_count(learnt.kernel, noise, table.rows, *size, judge, data.seed, n_workers(self.n_jobs))
-            )
-        return CenterChoice("auto")
+        if learnt is not None and self._may_be_local:
+            if not data.is_sample:
+                return CenterChoice(centers_in_memory(learnt, data.size))
+            if learnt.is_sharp and isinstance(data.everything, AllRows):  # partial_fit keeps one basis
+                return CenterChoice("local")
+        if learnt is not None and is_auto and isinstance(data.everything, AllRows):
+            noise, most = self._ridges(table, data)[0] * data.everything.total_weight, auto_centers(data.size)
+            workers = n_workers(self.n_jobs)
+            return CenterChoice(center_count(learnt.kernel, noise, table.rows, most, judge, data.seed, workers))
+        return center_choice(self, table.scaling)
+
+    @property
+    def _may_be_local(self) -> bool:
+        """Whether ``centers="auto"`` may stand for local models, whose many small systems are solved on the CPU."""
+        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual and self.device_ is None
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
@@ -373,7 +378,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """A function that makes the problem on all rows from a kernel and an approximate ridge."""
-        everything = data.everything
+        everything, pose = data.everything, cast(Pose, search.pose)
 
         def in_memory(kernel: Kernel, ridge: float) -> Problem:
             problem: Any = search.pose(rows, kernel).on(self.device_)
@@ -382,9 +387,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
-            posed: Any = search.pose
-            chosen = posed.centers  # a number may come from leave-one-out
-            choice = chosen if isinstance(chosen.centers, Integral) else center_choice(self, self.scaling_)
+            choice = pose.centers  # chosen by leave-one-out or by the user, whose points are scaled
+            choice = center_choice(self, self.scaling_) if choice.points is not None else choice
             density = choice.density_in_sample(data.size, rows.n_distinct)
             problem: Any = self._pose(choice, density, data.seed)(rows, kernel).on(self.device_)
             return problem.with_sums(everything, self.scaling_, ridge)
@@ -472,10 +476,12 @@ class LSPC(TakesMoreRows, KernelClassifier):
             self._check_sgd()
         if self._is_joint:
             self._check_joint()
+        if self._is_local:
+            self._check_local()
         if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
-        check_ridge_and_centers(self)
+        check_ridge_and_centers(self, names=("auto", "all", "local", "class"))
         look_up("solver", self.solver, SOLVERS, lambda own: is_subclass(own, Path), "a subclass of Path")
 
     def _check_cg(self) -> None:
@@ -510,6 +516,22 @@ class LSPC(TakesMoreRows, KernelClassifier):
                 raise ValueError(f"kernel=JointKernel(...) cannot be combined with {name}={value!r}; leave {name} out.")
 
     @property
+    def _is_local(self) -> bool:
+        return isinstance(self.centers, str) and self.centers == "local"
+
+    def _check_local(self) -> None:
+        """Regions split the columns of rows, and each has a dual system of its own."""
+        kernel = as_kernels(self.kernel)[0]
+        if self._is_precomputed or self._is_joint or kernel.compares != "vectors":
+            raise ValueError(f"centers='local' splits rows by their columns, but kernel={self.kernel!r} has none.")
+        if not self._solves_dual:
+            raise ValueError("centers='local' needs solver='auto', penalty='rkhs' and no class_similarity.")
+
+    @property
+    def _solves_dual(self) -> bool:
+        return self.solver == "auto" and self._is_rkhs() and self.class_similarity is None
+
+    @property
     def _has_own_centers(self) -> bool:
         return self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
 
@@ -525,6 +547,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _check_against(self, rows: Rows, n_given: int) -> None:
         """Raise an error for parameters that do not match the data."""
         check_centers_against(self, rows, n_given, self._makes_squares)
+        if self._is_local and (isinstance(rows.X, Items) or rows.is_sparse):
+            raise ValueError("centers='local' splits rows by their columns and needs a dense X, not a sparse one.")
         if self.solver == "cg" and isinstance(rows.X, Items):
             raise ValueError("solver='cg' needs numeric rows; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:

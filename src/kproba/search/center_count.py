@@ -20,8 +20,6 @@ from ..problems.least_squares import leave_one_out
 JUDGED_ROWS, FEWEST_CENTERS = 10_000, 200
 #: Twice as many centres, and four times the time, must lower the leave-one-out loss by this share.
 GAIN_OF_DOUBLING = 0.003
-#: More rows than the sample resolve more detail, so the number grows with this power of their ratio.
-GROWTH = 1 / 8
 #: With more degrees of freedom per centre than this, the kernel is so sharp that the sample has too few rows to judge.
 SHARP = 0.5
 
@@ -62,32 +60,24 @@ def center_count(
     kernel: Kernel,
     noise: float,
     rows: Rows,
-    n_rows: int,
     most: int,
     judge: Callable[[np.ndarray, Rows], float],
     seed: int,
     workers: int = 1,
 ) -> int:
-    """The number of centres, up to ``most``, for ``n_rows`` rows, of which ``rows`` are a sample.
+    """The number of centres, up to ``most``, beyond which a doubling gains too little.
 
-    ``noise`` is nλ, which is the same for the sample and for all rows; ``judge`` is the loss of scores.
-    """
-    sample = subsample(rows, JUDGED_ROWS, seed)
-    enough = _enough(NestedFit(kernel, noise, sample, workers), rows, most, judge, seed)
-    return min(most, round(enough * max(1.0, n_rows / len(sample)) ** GROWTH))
-
-
-def _enough(fit: NestedFit, rows: Rows, most: int, judge: Callable[[np.ndarray, Rows], float], seed: int) -> int:
-    """The number of centres beyond which a doubling gains too little.
+    ``rows`` are a sample of all rows, and ``noise`` is nλ, which is the same for both; ``judge`` is the loss of scores.
 
     With a sharp kernel, nearly every centre is a degree of freedom. More centres then need more rows than the sample
     has, and are worth it if there are: leave-one-out of the sample alone would stop too early.
     """
-    taken, best = np.empty(0, dtype=int), np.inf
+    sample = subsample(rows, JUDGED_ROWS, seed)
+    fit, taken, best = NestedFit(kernel, noise, sample, workers), np.empty(0, dtype=int), np.inf
     for size in doublings(most):
         chosen = sample_rows(rows, size, seed)
         try:
-            loss = judge(fit.add(rows.X[np.setdiff1d(chosen, taken)]), fit.rows)
+            loss = judge(fit.add(rows.X[np.setdiff1d(chosen, taken)]), sample)
         except np.linalg.LinAlgError:  # to working precision, more centres are combinations of these
             break
         if not loss < (1.0 - GAIN_OF_DOUBLING) * best and fit.freedom < SHARP * size:
