@@ -38,6 +38,8 @@ class Kernel:
     takes_scaling: ClassVar[bool] = True
     #: whether the kernel can be computed on a device, from the tensors of another array library
     runs_on_devices: ClassVar[bool] = True
+    #: arrays of the size of a tile that are in use at a time, and should fit into the cache together
+    n_buffers: ClassVar[int] = 1
     #: the width, None if it is still to be chosen
     width: Any = None
     #: the numbers of the columns that hold codes of categories, see :mod:`.codes`
@@ -147,7 +149,7 @@ class Kernel:
             write_pairs(X[rows], tile)
             finish(tile)
 
-        fill_tiles(fill, len(features), features.shape[1] * dtype.itemsize, workers)
+        fill_tiles(fill, len(features), self.n_buffers * features.shape[1] * dtype.itemsize, workers)
         return features
 
 

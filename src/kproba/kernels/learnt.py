@@ -37,6 +37,7 @@ class Learnt(Kernel):
     mixture: tuple[float, float, float, float]
     categorical: tuple[int, ...] = code_columns()
     name: ClassVar[str] = "learnt"
+    n_buffers: ClassVar[int] = 4
 
     def __post_init__(self):
         for field, length in (("weights", len(self.weights)), ("widths", 3), ("mixture", 4)):
