@@ -16,6 +16,8 @@ from .parameters import Layout, rounded
 #: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
 #: of pairs times columns stays below MOST_DIFFERENCES.
 SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000_000
+#: The first steps only find the rough shape of the kernel, for which fewer rows are enough.
+EARLY_STEPS, EARLY_ROWS = 60, 250
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
@@ -67,13 +69,19 @@ class Steps:
 
     def advance(self, n_steps: int) -> Steps:
         """Go on until ``n_steps`` have been taken in all."""
+        done, early = self.adam.n_steps, min(EARLY_STEPS, n_steps)
+        self._take(range(done, early), most=EARLY_ROWS)
+        self._take(range(max(done, early), n_steps), most=SAMPLE_ROWS)
+        return self
+
+    def _take(self, numbers: range, most: int) -> None:
+        """Steps on samples of at most so many rows."""
         n, d = self.rows.X.shape
-        m = sample_size(n, d)
-        objective = Objective(self.rows, self.start, self.layout, m, self.device)
-        for number in range(self.adam.n_steps, n_steps):
+        m = min(most, sample_size(n, d))
+        objective = Objective(self.rows, self.start, self.layout, m, self.device) if numbers else None
+        for number in numbers:
             objective.load(np.sort(self._rng.permutation(n)[:m]))
             self._step(objective, number)
-        return self
 
     def _step(self, objective: Objective, number: int) -> None:
         loss, gradient = _finite(objective, self.x)
