@@ -20,16 +20,17 @@ from ..kernels.learnt import Learnt
 from ..links import in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
+from ..search.learnt.many_rows import DENSE_ROWS
 from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
-#: A sharp learnt kernel uses all rows as centres up to this number; their kernel matrix takes 0.8 GB.
-DENSE_ROWS = 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
+#: Folds of more rows are fitted one after the other, because LAPACK's own threads then share the work better.
+SIDE_BY_SIDE = 2000
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
 FLOAT32_ERROR = 1e-3
 
@@ -80,9 +81,10 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
         return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside])
 
     proba = np.empty((len(scaled), scaled.n_classes))
+    workers = n_workers(model.n_jobs) if len(scaled) <= SIDE_BY_SIDE else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit of all rows has warned already
-        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
+        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), workers):
             proba[rows] = found
     return proba
 

@@ -16,7 +16,7 @@ from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
 from . import unlocked
-from .many_rows import sharpened, wants_all_rows
+from .many_rows import ManyRows
 from .objective import loss_of
 from .parameters import Layout
 from .steps import WARM_UP, Steps, refine
@@ -24,7 +24,7 @@ from .steps import WARM_UP, Steps, refine
 #: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
 MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
 #: Number of folds for up to so many rows; beyond, two.
-FOLDS = ((1000, 8), (4000, 4))
+FOLDS = ((1000, 8), (4000, 3))
 FEWEST_FOLDS = 2
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
 LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
@@ -75,8 +75,9 @@ def learn(
     all_rows = False  # centers="auto" takes them all anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
-        x = sharpened(x, rows, runs[0].steps.layout, seed, device)
-        all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
+        many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
+        x, loss = many.sharpened(x)
+        all_rows = many.wants_all_rows(x, loss)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, all_rows)
 
 

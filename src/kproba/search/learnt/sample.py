@@ -70,6 +70,16 @@ class LeaveOneOut(NamedTuple):
         return out
 
 
+def leave_one_out_scores(G: np.ndarray, Y: np.ndarray, blocks: list[np.ndarray] | None = None) -> np.ndarray:
+    """The scores alone: the squared column norms of a triangular inverse are the diagonal of G⁻¹, for less work."""
+    if blocks is not None:
+        return LeaveOneOut.of(G, Y, blocks).scores
+    lower = linalg.cholesky(G.T, lower=True, overwrite_a=True, check_finite=False)
+    alpha = linalg.cho_solve((lower, True), Y, check_finite=False)
+    half = linalg.lapack.dtrtri(lower, lower=1, overwrite_c=1)[0]
+    return Y - alpha / np.einsum("ij,ij->j", half, half)[:, None]
+
+
 class Sample:
     """Some rows on the CPU; the memory is kept from one sample to the next."""
 

@@ -15,7 +15,7 @@ from .parameters import Layout, rounded
 
 #: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
 #: of pairs times columns stays below MOST_DIFFERENCES.
-SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000_000
+SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 500, 20_000_000
 #: The first steps only find the rough shape of the kernel, for which fewer rows are enough.
 EARLY_STEPS, EARLY_ROWS = 60, 250
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
@@ -104,9 +104,10 @@ class Steps:
         return float(np.mean(self._losses)) if self._losses else np.nan
 
 
-#: Rows that refine the parameters, the steps taken and their length; with more than FEW_ROWS, those of each chain.
+#: Rows that refine the parameters, the steps taken and their length; with more than FEW_ROWS, those of each chain, in
+#: which each step is shorter than the one before.
 REFINE_ROWS, REFINE_STEPS, REFINE_STEP = 1000, 12, 0.05
-FEW_ROWS, CHAINS, CHAIN_ROWS, CHAIN_STEPS, CHAIN_STEP = 1000, 2, 800, 30, 0.06
+FEW_ROWS, CHAINS, CHAIN_ROWS, CHAIN_STEPS, CHAIN_STEP = 1000, 2, 800, 32, 0.12
 
 
 def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, workers: int = 1, device: Device | None = None):
@@ -140,9 +141,9 @@ def _refined_on_fresh_samples(
 ) -> np.ndarray:
     m, rng, adam = affordable(CHAIN_ROWS, layout.n_columns), np.random.default_rng(seed), Adam(len(x))
     objective, recent = Objective(rows, x.copy(), layout, m, device), deque([x], maxlen=AVERAGED)
-    for _ in range(CHAIN_STEPS):
+    for step in np.linspace(CHAIN_STEP, 0.0, CHAIN_STEPS, endpoint=False):
         objective.load(np.sort(rng.permutation(len(rows))[:m]))
-        x = rounded(x - CHAIN_STEP * adam.direction(_finite(objective, x)[1]), GRID)
+        x = rounded(x - step * adam.direction(_finite(objective, x)[1]), GRID)
         recent.append(x)
     return np.mean(recent, axis=0)
 
