@@ -15,9 +15,10 @@ from .parameters import Layout, rounded
 
 #: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
 #: of pairs times columns stays below MOST_DIFFERENCES.
-SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 500, 20_000_000
-#: The first steps only find the rough shape of the kernel, for which fewer rows are enough.
-EARLY_STEPS, EARLY_ROWS = 60, 250
+SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000_000
+#: The first steps only find the rough shape of the kernel, for which fewer rows are enough: their number for up to so
+#: many rows, and beyond only those that keep all weights equal, because many rows resolve a sharper kernel.
+EARLY_STEPS, EARLY_ROWS = ((3000, 60),), 250
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
@@ -69,16 +70,19 @@ class Steps:
 
     def advance(self, n_steps: int) -> Steps:
         """Go on until ``n_steps`` have been taken in all."""
-        done, early = self.adam.n_steps, min(EARLY_STEPS, n_steps)
+        done, n = self.adam.n_steps, len(self.rows)
+        early = min(next((steps for most, steps in EARLY_STEPS if n <= most), WARM_UP), n_steps)
         self._take(range(done, early), most=EARLY_ROWS)
         self._take(range(max(done, early), n_steps), most=SAMPLE_ROWS)
         return self
 
     def _take(self, numbers: range, most: int) -> None:
         """Steps on samples of at most so many rows."""
+        if not numbers:
+            return
         n, d = self.rows.X.shape
         m = min(most, sample_size(n, d))
-        objective = Objective(self.rows, self.start, self.layout, m, self.device) if numbers else None
+        objective = Objective(self.rows, self.start, self.layout, m, self.device)
         for number in numbers:
             objective.load(np.sort(self._rng.permutation(n)[:m]))
             self._step(objective, number)
