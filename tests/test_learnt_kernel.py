@@ -19,11 +19,12 @@ from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
 from kproba.problems import local
 from kproba.search import pose
-from kproba.search.learnt import many_rows, outer_folds, steps
+from kproba.search.learnt import many_rows, outer_folds, steps, unlocked
+from kproba.search.learnt.matches import Matches
 from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS
-from kproba.search.learnt.parameters import Layout
-from kproba.search.learnt.sample import LeaveOneOut
+from kproba.search.learnt.parameters import Layout, rounded
+from kproba.search.learnt.sample import LeaveOneOut, Sample
 from kproba.search.losses import CalibratedLogLoss
 
 
@@ -135,6 +136,49 @@ class TestGradient:
         objective.load(np.arange(len(rows)))
         slopes = oracles.slopes_by_differences(lambda at: objective(at)[0], x, 1e-2)
         assert objective(x)[1] == pytest.approx(slopes, abs=3e-5)  # values are float32
+
+    @pytest.mark.parametrize("m", [2, 23, 24])
+    def test_scores_of_codes_and_two_values_equal_refits(self, m):
+        rows = replace(table(24, 5, 3), categorical=(0, 3))
+        rows.X[:, [0, 3]] = np.random.default_rng(0).integers(0, [2, 6], (24, 2))
+        layout = Layout(5, 3, rows.categorical)
+        part = layout.split(0.3 * np.random.default_rng(1).normal(size=sum(layout.sizes.values())))
+        sample, kernel = Sample(m, layout), layout.kernel(layout.join(part))
+        part = layout.split(rounded(layout.join(part)))  # as the kernel has them
+        X, Y, noise = rows.X[:m], rows.targets()[:m], np.exp(part["noise"]) / rows.weight[:m]
+        sample.load(X, Y, rows.weight[:m], None)
+        expected = oracles.loo_without_groups(kernel.gram(X), Y, noise, np.arange(m))
+        assert sample.scores(part) == pytest.approx(expected, abs=1e-5)
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.integers(0, 10_000))
+    def test_columns_of_few_values_are_products(self, m, d, k, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, k, (m, d)).astype(np.float32)
+        matches, c, V = Matches(X, tuple(range(0, d, 2))), rng.normal(size=d), np.triu(rng.normal(size=(m, m)), 1)
+        differ = X[:, None] != X
+        assert set(matches.places) >= set(range(0, d, 2))
+        assert all(len(np.unique(X[:, j])) > 2 for j in set(range(d)) - set(matches.places))
+        found, at = matches.sums(c[matches.places], np.empty((m, m))), matches.places
+        assert found[np.triu_indices(m, 1)] == pytest.approx((differ[..., at] @ c[at])[np.triu_indices(m, 1)])
+        assert matches.totals(V) == pytest.approx(np.einsum("il,ilj->j", V, differ[..., at]))
+        apart = np.abs(X[:, None] - X)[..., at]
+        apart[..., np.isin(at, range(0, d, 2))] = differ[..., at[at % 2 == 0]]
+        assert (apart == differ[..., at] * matches.gap).all()
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 10_000))
+    def test_lapack_without_the_lock(self, m, c, seed):
+        rng = np.random.default_rng(seed)
+        A, Y = rng.normal(size=(m, m)), rng.normal(size=(m, c))
+        G = A @ A.T + np.eye(m)
+        assert unlocked.solve(np.triu(G), Y) == pytest.approx(np.linalg.solve(G, Y))
+        assert unlocked.inverse(np.triu(G)) == pytest.approx(np.linalg.inv(G))
+        for function in (unlocked.inverse, lambda G: unlocked.solve(G, Y)):
+            with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+                function(-np.eye(m))
+            with pytest.raises(ValueError, match="rows of float64"):
+                function(np.eye(m, dtype=np.float32))
 
 
 class TestLearning:
@@ -302,7 +346,7 @@ class TestManyRows:
         apart = rng.normal(size=(6, d))[y] if is_dense else y[:, None]
         X = apart + (1.0 if is_dense else 0.1) * rng.normal(size=(400, d))
         rows, layout = Rows.of(X, y, np.ones(400), 6), Layout(d, 6)
-        assert many_rows.beats_regions(layout.start(X, 1.0), rows, layout, 0) == is_dense
+        assert many_rows.ManyRows(rows, layout, 0).beats_regions(layout.start(X, 1.0)) == is_dense
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -31,6 +31,8 @@ from ._reading import Training
 FEW_ROWS, DENSE_ROWS = 4000, 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
+#: Folds of more rows are fitted one after the other, because LAPACK's own threads then share the work better.
+SIDE_BY_SIDE = 2000
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
 FLOAT32_ERROR = 1e-3
 
@@ -81,9 +83,10 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
         return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside])
 
     proba = np.empty((len(scaled), scaled.n_classes))
+    workers = n_workers(model.n_jobs) if len(scaled) <= SIDE_BY_SIDE else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit of all rows has warned already
-        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
+        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), workers):
             proba[rows] = found
     return proba
 

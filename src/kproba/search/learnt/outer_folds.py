@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import linalg
 
 from ...arrays import Device
 from ...data.folds import stratified_folds
@@ -16,7 +15,8 @@ from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
-from .many_rows import beats_regions, sharpened, wants_all_rows
+from . import unlocked
+from .many_rows import ManyRows
 from .objective import loss_of
 from .parameters import Layout
 from .steps import WARM_UP, Steps, refine
@@ -24,7 +24,7 @@ from .steps import WARM_UP, Steps, refine
 #: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
 MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
 #: Number of folds for up to so many rows; beyond, two.
-FOLDS = ((1000, 8), (4000, 4))
+FOLDS = ((1000, 8), (4000, 3))
 FEWEST_FOLDS = 2
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
 LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
@@ -76,8 +76,9 @@ def learn(
     is_sharp, is_dense = False, True  # centers="auto" takes all rows anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
-        x = sharpened(x, rows, runs[0].steps.layout, seed, device)
-        is_sharp, is_dense = (is_so(x, rows, runs[0].steps.layout, seed) for is_so in (wants_all_rows, beats_regions))
+        many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
+        x, loss = many.sharpened(x)
+        is_sharp, is_dense = many.wants_all_rows(x, loss), many.beats_regions(x)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense)
 
 
@@ -139,7 +140,7 @@ class Run:
         G = kernel.gram(X).astype(np.float64)
         G[np.diag_indices_from(G)] += layout.noise(x) / fitted.weight
         try:
-            coef = linalg.solve(G, fitted.targets(), assume_a="pos")
+            coef = unlocked.solve(G, fitted.targets())
         except np.linalg.LinAlgError:
             return np.inf
         scores = kernel(self.judged.X.astype(np.float32), X) @ coef
