@@ -112,6 +112,7 @@ class Additive(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
     name: ClassVar[str] = "additive"
 
     def __post_init__(self):

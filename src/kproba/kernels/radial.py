@@ -129,6 +129,7 @@ class Radial(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     def __post_init__(self):
         check_width(self.width)

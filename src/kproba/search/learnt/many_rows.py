@@ -17,7 +17,7 @@ from ...data.rows import Rows
 from ...data.sampling import subsample
 from ...kernels.learnt import Learnt
 from ..losses import CalibratedLogLoss
-from .device_sample import DeviceLeaveOneOut
+from .device_sample import DeviceLeaveOneOut, scores_with_centers
 from .parameters import Layout
 from .sample import LeaveOneOut, blocks_of
 
@@ -52,11 +52,11 @@ def _while_it_helps(x: np.ndarray, best: float, loss: Callable[[np.ndarray], flo
     return x, best
 
 
-def wants_all_rows(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> bool:
+def wants_all_rows(x: np.ndarray, rows: Rows, layout: Layout, seed: int, device: Device | None = None) -> bool:
     """Whether twice as many centres would still gain much."""
     sample, kernel, noise = subsample(rows, LARGE_SAMPLE, seed), layout.kernel(x), layout.noise(x)
-    half = leave_one_out_loss(kernel, noise, sample, distinct(sample.keys)[0][::2])
-    return leave_one_out_loss(kernel, noise, sample) < (1.0 - GAIN_OF_DOUBLING) * half
+    half = leave_one_out_loss(kernel, noise, sample, distinct(sample.keys)[0][::2], device)
+    return leave_one_out_loss(kernel, noise, sample, device=device) < (1.0 - GAIN_OF_DOUBLING) * half
 
 
 def leave_one_out_loss(
@@ -71,6 +71,8 @@ def leave_one_out_loss(
             G = kernel.gram(X).astype(np.float64)
             G[np.diag_indices_from(G)] += noise / rows.weight
             scores = LeaveOneOut.of(G, Y, blocks_of(rows.together)).scores
+        elif device is not None:
+            scores = scores_with_centers(device, kernel, noise, rows.weight, X, centers, Y)
         else:
             scores = _scores_of_some(kernel, noise, rows, X, centers, Y)
     except np.linalg.LinAlgError:

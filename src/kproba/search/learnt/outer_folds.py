@@ -16,6 +16,7 @@ from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
+from .device_sample import scores_of_others
 from .many_rows import sharpened, wants_all_rows
 from .objective import loss_of
 from .parameters import Layout
@@ -76,7 +77,7 @@ def learn(
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
         x = sharpened(x, rows, runs[0].steps.layout, seed, device)
-        all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
+        all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed, device)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, all_rows)
 
 
@@ -132,18 +133,22 @@ class Run:
 
     def held_out_loss(self, x: np.ndarray) -> float:
         """Log-loss of the held-out rows by a fit to some of the others."""
-        layout, fitted = self.steps.layout, self.fitted
-        kernel = layout.kernel(x)
-        X = fitted.X.astype(np.float32)
-        G = kernel.gram(X).astype(np.float64)
-        G[np.diag_indices_from(G)] += layout.noise(x) / fitted.weight
+        layout = self.steps.layout
         try:
-            coef = linalg.solve(G, fitted.targets(), assume_a="pos")
+            scores = self._held_out_scores(layout.kernel(x), layout.noise(x) / self.fitted.weight)
         except np.linalg.LinAlgError:
             return np.inf
-        scores = kernel(self.judged.X.astype(np.float32), X) @ coef
         share = self.judged.weight / self.judged.total_weight
         return loss_of(self.inside, np.inf)(layout.split(x), scores, self.judged.targets(), share)[0]
+
+    def _held_out_scores(self, kernel: Learnt, noise: np.ndarray) -> np.ndarray:
+        X, Y, device = self.fitted.X, self.fitted.targets(), self.steps.device
+        if device is not None:
+            return scores_of_others(device, kernel, noise, X, Y, self.judged.X)
+        X = X.astype(np.float32)
+        G = kernel.gram(X).astype(np.float64)
+        G[np.diag_indices_from(G)] += noise
+        return kernel(self.judged.X.astype(np.float32), X) @ linalg.solve(G, Y, assume_a="pos")
 
 
 def canonical_order(rows: Rows) -> np.ndarray:
