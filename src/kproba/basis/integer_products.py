@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 #: Tile of the result, rows of one step, warps of a program and steps that are loaded ahead.
-TILE, STEP, WARPS, STAGES = 64, 128, 4, 2
+TILE, STEP, WARPS, STAGES = 64, 64, 4, 3
 #: Rows whose sums of products of bytes cannot overflow 32 bits, and rows that are worth a program of their own.
 MOST_ROWS, FEWEST_ROWS = 32_768, 4096
 #: Programs per multiprocessor that keep it busy.

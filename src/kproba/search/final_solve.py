@@ -48,8 +48,8 @@ class FinalSolve:
         if isinstance(best, Kernel):
             ridge = self.search.ridges[0]
             problem = self.pose(best, ridge)
-            if self.is_sample and self.search.any_ridge:  # a learnt kernel comes with the ridge of far fewer rows
-                ridge = self.search.climb(problem, ridge).solution.ridge
+            if self.is_sample and self.search.any_ridge:  # a learnt kernel comes with a ridge for a centre in every row
+                ridge = self.search.climb(problem, ridge, directions=[1]).solution.ridge
             return self.solve_at(problem, ridge)
         if self._was_compared_on_all_rows(best):
             return best
