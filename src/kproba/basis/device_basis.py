@@ -110,6 +110,7 @@ class DeviceBasis(Basis):
             return total.add(self(X), part.codes, part.weight)
         if not (part.weight == 1.0).all():  # integers have no weights, and float32 sums would be less accurate
             return total.add(self(self.device.to_float64(X)), part.codes, part.weight)
+        assert self.kernel.largest is not None
         phi = self.kernel.on_device(self.device, self._centers_like(X), X)
         return total.add_exactly(phi, part.codes, self.kernel.largest)
 

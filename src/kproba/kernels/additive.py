@@ -112,11 +112,14 @@ class Additive(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
-    largest: ClassVar[float] = 1.0
     name: ClassVar[str] = "additive"
 
     def __post_init__(self):
         check_width(self.width)
+
+    @property
+    def largest(self) -> float:
+        return 1.0
 
     def _of_sums(self, total, squares, share):
         return total

@@ -40,10 +40,13 @@ class Kernel:
     runs_on_devices: ClassVar[bool] = True
     #: the width, None if it is still to be chosen
     width: Any = None
-    #: the largest value of a symmetric kernel without negative values; None if there is none
-    largest: float | None = None
     #: the numbers of the columns that hold codes of categories, see :mod:`.codes`
     categorical: tuple[int, ...] = ()
+
+    @property
+    def largest(self) -> float | None:
+        """The largest value of a symmetric kernel without negative values; None if there is none."""
+        return None
 
     def read(self, X) -> Any:
         """X as the items this kernel compares if they are not vectors; None for a numeric table."""

@@ -129,10 +129,13 @@ class Radial(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
-    largest: ClassVar[float] = 1.0
 
     def __post_init__(self):
         check_width(self.width)
+
+    @property
+    def largest(self) -> float:
+        return 1.0
 
     def against(self, Z):
         return with_codes(squared_distances, Z, self.categorical)
