@@ -17,6 +17,7 @@ from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
+from kproba.problems import local
 from kproba.search import pose
 from kproba.search.learnt import many_rows, outer_folds, steps
 from kproba.search.learnt.objective import Objective
@@ -268,17 +269,31 @@ class TestManyRows:
         if step == 1:
             assert many_rows.leave_one_out_loss(kernel, 0.3, rows) == pytest.approx(found, rel=1e-4)
 
-    @pytest.mark.parametrize(("n_waves", "height", "n_centers"), [(40, 100.0, 600), (1, 0.4, 200)])
-    def test_sharp_kernels_use_all_rows(self, n_waves, height, n_centers, monkeypatch):
+    @pytest.mark.parametrize(("n_waves", "height", "is_sharp"), [(40, 100.0, True), (1, 0.4, False)])
+    def test_sharp_kernels_want_all_rows_as_centres(self, n_waves, height, is_sharp, monkeypatch):
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 300)
         monkeypatch.setattr(pose, "ALL_ROWS", 200)
-        monkeypatch.setattr(pose, "MOST_CENTERS", 200)
         rng = np.random.default_rng(0)
         X = rng.uniform(size=(600, 1))
         y = (height * np.sin(n_waves * 2 * np.pi * X[:, 0]) > rng.uniform(-0.5, 0.5, 600)).astype(int)
+        assert outer_folds.learn(Rows.of(X, y, np.ones(600), 2), 0).is_sharp == is_sharp
         clf = LSPC(random_state=0).fit(X, y)
-        assert len(clf.coef_) == n_centers
+        assert len(clf.coef_) == 600
         assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.65
+
+    @pytest.mark.parametrize("is_dense", [True, False])
+    def test_one_system_of_all_rows_may_be_better_than_local_models(self, is_dense, monkeypatch):
+        """Where rows are alike in many columns, regions of one of them know too little."""
+        monkeypatch.setattr(many_rows, "COMPARED_ROWS", 400)
+        monkeypatch.setattr(local, "REGION_ROWS", 30 if is_dense else 100)
+        monkeypatch.setattr(local, "SHARED_CENTERS", 2 if is_dense else 20)
+        rng = np.random.default_rng(0)
+        d = 12 if is_dense else 1
+        y = rng.integers(6, size=400)
+        apart = rng.normal(size=(6, d))[y] if is_dense else y[:, None]
+        X = apart + (1.0 if is_dense else 0.1) * rng.normal(size=(400, d))
+        rows, layout = Rows.of(X, y, np.ones(400), 6), Layout(d, 6)
+        assert many_rows.beats_regions(layout.start(X, 1.0), rows, layout, 0) == is_dense
 
 
 @pytest.mark.parametrize("seed", range(3))
