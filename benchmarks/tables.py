@@ -647,6 +647,16 @@ def gpu(payload: dict) -> str:
     rows += [_digits("mnist, 60,000 rows, all of them centres: fit", mnist)]
     if "lightgbm_on_mnist" in payload:
         rows += [_digits("mnist: LightGBM, defaults, on the CPU of another machine", payload["lightgbm_on_mnist"])]
+    for name, cell in payload.get("tables", {}).items():
+        for device, place in (("cuda", "the GPU"), ("cpu", "the CPU beside it")):
+            rows.append(
+                [f"{name}: fit on {place}", _seconds(cell[device]["seconds"]), "—", f"{cell[device]['log_loss']:.4f}"]
+            )
+    for name, cell in payload.get("rivals", {}).items():
+        error = f", calibration error {cell['calibration_error']:.3f}"
+        rows.append(
+            [f"electricity, 10,000 rows: {name}", _seconds(cell["seconds"]), "—", f"{cell['log_loss']:.4f}{error}"]
+        )
     return markdown(["", "seconds", "time / floor", "test log-loss"], rows)
 
 

@@ -67,6 +67,8 @@ def _in_float32(scaled: Rows, unscaled: Rows, scaling: str | None) -> Rows:
     """
     with np.errstate(over="ignore"):
         single = unscaled.X.astype(np.float32)
+    if (single == unscaled.X).all():
+        return scaled
     keyed = replace(scaled, keys=exact_keys(single))
     if not np.isfinite(single).all():
         return keyed

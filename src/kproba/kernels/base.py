@@ -48,6 +48,11 @@ class Kernel:
     def __post_init__(self):
         check_width(self.width)
 
+    @property
+    def largest(self) -> float | None:
+        """The largest value of a symmetric kernel without negative values; None if there is none."""
+        return None
+
     def read(self, X) -> Any:
         """X as the items this kernel compares if they are not vectors; None for a numeric table."""
         return None

@@ -21,7 +21,7 @@ from ...problems.least_squares import LeastSquares
 from ...problems.local import LocalProblem
 from ...solvers.cholesky import rounding_level
 from ..losses import CalibratedLogLoss
-from .device_sample import DeviceLeaveOneOut
+from .device_sample import DeviceLeaveOneOut, scores_with_centers
 from .parameters import Layout
 from .sample import blocks_of, leave_one_out_scores
 
@@ -60,9 +60,9 @@ class ManyRows:
     def beats_regions(self, x: np.ndarray) -> bool:
         """Whether one system of all rows is better than local models, in a sample with as many regions.
 
-        Rows that are left out together are left out of one system only.
+        Rows that are left out together are left out of one system only, and a device solves one system.
         """
-        if self.sample.together is not None:
+        if self.sample.together is not None or self.device is not None:
             return True
         few, kernel, noise = subsample(self.sample, COMPARED_ROWS, 0), self.layout.kernel(x), self.layout.noise(x)
         pose = partial(LeastSquares, rkhs=True)
@@ -103,6 +103,8 @@ def leave_one_out_loss(
             G = kernel.gram(X, workers).astype(np.float64)
             G[np.diag_indices_from(G)] += noise / rows.weight
             scores = leave_one_out_scores(G, Y, blocks_of(rows.together))
+        elif device is not None:
+            scores = scores_with_centers(device, kernel, noise, rows.weight, X, centers, Y)
         else:
             scores = _scores_of_some(kernel, noise, rows, X, centers, Y)
     except np.linalg.LinAlgError:

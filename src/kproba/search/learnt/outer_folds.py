@@ -16,6 +16,7 @@ from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
 from . import unlocked
+from .device_sample import scores_of_others
 from .many_rows import ManyRows
 from .objective import loss_of
 from .parameters import Layout
@@ -134,18 +135,22 @@ class Run:
 
     def held_out_loss(self, x: np.ndarray) -> float:
         """Log-loss of the held-out rows by a fit to some of the others."""
-        layout, fitted = self.steps.layout, self.fitted
-        kernel = layout.kernel(x)
-        X = fitted.X.astype(np.float32)
-        G = kernel.gram(X).astype(np.float64)
-        G[np.diag_indices_from(G)] += layout.noise(x) / fitted.weight
+        layout = self.steps.layout
         try:
-            coef = unlocked.solve(G, fitted.targets())
+            scores = self._held_out_scores(layout.kernel(x), layout.noise(x) / self.fitted.weight)
         except np.linalg.LinAlgError:
             return np.inf
-        scores = kernel(self.judged.X.astype(np.float32), X) @ coef
         share = self.judged.weight / self.judged.total_weight
         return loss_of(self.inside, np.inf)(layout.split(x), scores, self.judged.targets(), share)[0]
+
+    def _held_out_scores(self, kernel: Learnt, noise: np.ndarray) -> np.ndarray:
+        X, Y, device = self.fitted.X, self.fitted.targets(), self.steps.device
+        if device is not None:
+            return scores_of_others(device, kernel, noise, X, Y, self.judged.X)
+        X = X.astype(np.float32)
+        G = kernel.gram(X).astype(np.float64)
+        G[np.diag_indices_from(G)] += noise
+        return kernel(self.judged.X.astype(np.float32), X) @ unlocked.solve(G, Y)
 
 
 def canonical_order(rows: Rows) -> np.ndarray:
