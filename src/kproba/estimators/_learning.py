@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..arrays import Device
+from ..arrays import choose as choose_device
 from ..data.hashing import exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
@@ -23,6 +25,7 @@ from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
+from ..solvers.device_dual import fits
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
@@ -117,13 +120,19 @@ def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
     if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
     if model._ridge_is_noise and model._may_be_local:
-        fold_model.set_params(centers=centers_in_memory(learnt, rows.n_distinct))
+        device = choose_device(fold_model.device, rows.X)
+        fold_model.set_params(centers=centers_in_memory(learnt, rows.n_distinct, device))
     groups = {} if rows.together is None else {"groups": rows.together}
     return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
 
 
-def centers_in_memory(learnt: LearntKernel, n: int) -> str:
-    """What ``centers="auto"`` means for a learnt kernel and n distinct rows in memory."""
+def centers_in_memory(learnt: LearntKernel, n: int, device: Device | None) -> str:
+    """What ``centers="auto"`` means for a learnt kernel and n distinct rows in memory.
+
+    A device solves one large system faster than many small ones.
+    """
+    if device is not None:
+        return "all" if fits(device, n) else "auto"
     return "all" if n <= (DENSE_ROWS if learnt.is_dense else FEW_ROWS) else "local"
 
 

@@ -351,8 +351,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         learnt, is_auto = table.learnt, isinstance(self.centers, str) and self.centers == "auto"
         if learnt is not None and self._may_be_local:
             if not data.is_sample:
-                return CenterChoice(centers_in_memory(learnt, data.size))
-            if learnt.is_sharp and isinstance(data.everything, AllRows):  # partial_fit keeps one basis
+                return CenterChoice(centers_in_memory(learnt, data.size, self.device_))
+            # partial_fit keeps one basis, and devices sum over all rows in one
+            if learnt.is_sharp and isinstance(data.everything, AllRows) and self.device_ is None:
                 return CenterChoice("local")
         if learnt is not None and is_auto and isinstance(data.everything, AllRows):
             noise, most = self._ridges(table, data)[0] * data.everything.total_weight, auto_centers(data.size)
@@ -362,8 +363,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     @property
     def _may_be_local(self) -> bool:
-        """Whether ``centers="auto"`` may stand for local models, whose many small systems are solved on the CPU."""
-        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual and self.device_ is None
+        """Whether ``centers="auto"`` may stand for all rows or for local models."""
+        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
