@@ -617,7 +617,7 @@ _DECLARATIONS = (
         totals="float[k]",
         relations=[("its sums are not in Fortran order", lambda sums: sums.H.flags.f_contiguous)],
     ),
-    holds(_Sample, X="float[nd]", y=("any[n]", "any[nt]"), weight="float[n]", rank="any[n]"),
+    holds(_Sample, X="float[nd]", y=("any[n]", "any[nt]"), weight="float[n]", rank="any[n]", settled=tuple),
     holds(Summary, sample=(_Sample, None), chunks=[Chunk], size=_POSITIVE, n_rows=_COUNT),
     holds(
         Partial,

@@ -188,6 +188,7 @@ _FEATURES: dict[str, Any] = {"categorical_features": "from_dtype"}
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
     "TableModel": {"seen": None, "about": None},
+    "_Sample": {"settled": ()},
     "LSPC": _FEATURES,
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric", **_FEATURES},
     "ImportVectorMachine": {"refit": True, **_FEATURES},
