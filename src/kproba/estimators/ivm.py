@@ -101,6 +101,7 @@ class _Run(NamedTuple):
         q, last = best.n_points, self.model
         ridge = last.task.rows.total_weight * best.ridge
         model = ImportModel(last.task, ridge, last.chosen[:q], last.lower[:q, :q], best.beta, last.psi[:, 1 : q + 1])
+        model.converge()
         steps = Growth([entry for entry in self.growth.entries if entry[0] >= best.ridge])
         return _Run(model, [point for point in self.points if point.ridge >= best.ridge], steps, self.tuning)
 

@@ -34,12 +34,12 @@ class Optimum(NamedTuple):
     factor: Any = None
 
 
-def newton(objective, start, tol: float, max_iter: int) -> Optimum:
+def newton(objective, start, tol: float, max_iter: int, factor=None) -> Optimum:
     """Newton's method (2001 Eq. 5), with steps by conjugate gradients in the coordinates of a least-squares factor.
 
-    It stops once the remaining gain is below ``tol`` times the objective.
+    It stops once the remaining gain is below ``tol`` times the objective. A ``factor`` may come from another ridge.
     """
-    point, factor = start, None
+    point = start
     for step in range(1, max_iter + 1):
         gradient = objective.gradient(point)
         factor = objective.preconditioner(point) if factor is None else factor
