@@ -221,6 +221,9 @@ class ImportVectorMachine(KernelClassifier):
     (0.99, 28)
     """
 
+    #: whether a fit computes leave-one-out scores, which models of outer folds do without
+    _leaves_one_out = True
+
     def __init__(
         self,
         kernel: KernelLike = "auto",
@@ -293,7 +296,7 @@ class ImportVectorMachine(KernelClassifier):
         store_learnt(self, table, data)
         if data.has_groups:
             self._store_leave_one_out(self._without_groups(final, kernel, data), data)
-        elif not data.is_sample:
+        elif not data.is_sample and self._leaves_one_out:
             self._store_leave_one_out(self._held_out(final.model, rows, data.rows), data)
         self._warn_if_cut(final.points[-1])
         data.finish()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,9 +18,8 @@ from ..data.rows import Rows
 from ..data.sweep import Statistic
 from ..solvers.newton import Optimum
 from ..solvers.subsampled_newton import Evaluation, subsampled_newton
-from ..threads import row_slices
 from .base import Solution
-from .likelihood import BLOCK_BYTES, Likelihood, Objective, split_intercept, warn_not_converged, warn_separable
+from .likelihood import Likelihood, Objective, split_intercept, warn_not_converged, warn_separable
 from .losses import Multinomial, Tags
 
 #: The features of all rows of a table in memory are kept up to this size; beyond, every pass computes them.
@@ -76,20 +75,21 @@ class SlopeOf(Statistic):
         total.gradient[len(coef) :] += residual.sum(axis=0)  # no row without an intercept
 
     def of_kept(self, kept: Features) -> Slope:
-        """The same sum over features in memory."""
+        """The same sum over features in memory, to the last bit."""
         total = self.zero()
-        for rows in row_slices(len(kept.phi), kept.phi.itemsize * kept.phi.shape[1], BLOCK_BYTES):
+        for rows in kept.parts:
             self._add_part(total, kept.phi[rows], kept.codes[rows], kept.weight[rows])
         return total
 
 
 @dataclass
 class Features:
-    """The features Φ (n, b), class codes and weights of the rows of a source."""
+    """The features Φ (n, b), class codes and weights of the rows of a source; ``parts`` are added one by one."""
 
     phi: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
+    parts: list[slice] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,7 @@ class FeaturesOf(Statistic):
         for part in self.encoding.parts(chunk, 8 * self.basis.n_centers, self.basis.block_bytes):
             rows = slice(start, start + len(part.codes))
             total.phi[rows], total.codes[rows], total.weight[rows] = self.basis(part.X), part.codes, part.weight
+            total.parts.append(rows)
             start = rows.stop
         return total
 
