@@ -17,7 +17,7 @@ from ...basis.basis import indefinite
 from ...data.hashing import distinct, ranking
 from ...kernels.projected import INDEFINITE
 from ...threads import BATCH_BYTES, fill_tiles, row_slices
-from .by_class import ClassBorder, ClassFactors, first_steps
+from .by_class import ClassFactors, first_steps
 from .model import (
     CONVERGED,
     MAX_HALVINGS,
@@ -291,7 +291,7 @@ class _Steps(NamedTuple):
     new: Residuals
     beta: np.ndarray
     value: np.ndarray
-    borders: list[_Border] | ClassBorder
+    borders: Any  # a _Border for each group, or a ClassBorder
 
     def best(self, factors: Factors | ClassFactors) -> Addition:
         b = int(np.argmin(self.value))
@@ -301,7 +301,6 @@ class _Steps(NamedTuple):
     def _larger(self, factors: Factors | ClassFactors, b: int) -> Factors | ClassFactors:
         """The factors of the model with candidate b."""
         if isinstance(factors, ClassFactors):
-            assert isinstance(self.borders, ClassBorder)
             return factors.extended(self.borders, b)
         corners = [lower_factor(border.schur[b]) for border in self.borders]
         edges = [border.half[:, b] for border in self.borders]
