@@ -16,6 +16,10 @@ EMPTY = "empty"
 NUMERIC = (INTEGER, NUMBER, BOOLEAN, NULLABLE_BOOLEAN, EMPTY)
 
 
+class NotPlainNumbers(ValueError):
+    """Columns of numbers have missing values, or words where the first rows have numbers."""
+
+
 def pyarrow(module: str | None = None) -> Any:
     """pyarrow or one of its modules, imported on demand because it is optional."""
     name = "pyarrow" if module is None else f"pyarrow.{module}"

@@ -43,6 +43,7 @@ _OWN = {
     "kproba.data.look._Sample": ("kproba.data.summary", "_Sample"),
     "kproba.data.sources.Chunk": ("kproba.data.sources", "Chunk"),
     "kproba.estimators._streamed.Partial": ("kproba.estimators._partial", "Partial"),
+    "kproba.features.plain_table.PlainTable": ("kproba.features.plain_table", "PlainTable"),
     "kproba.kernels.given.Precomputed": ("kproba.kernels.given", "Precomputed"),
     "kproba.kernels.hidden_markov.Models": ("kproba.kernels.hidden_markov", "Models"),
     "kproba.kernels.hidden_markov.Spec": ("kproba.kernels.hidden_markov", "Spec"),
