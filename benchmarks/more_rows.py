@@ -106,14 +106,15 @@ def main(argv=None) -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--rivals", nargs="+", default=RIVALS, choices=rivals.EVERYONE)
-    parser.add_argument("--again", action="store_true", help="forget what the JSON file holds of these rivals")
+    parser.add_argument("--again", action="store_true", help="forget what the JSON file holds of these cells")
     parser.add_argument("--million", type=int, default=MILLION, help="rows of the generated table; 0 leaves it out")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     payload = results.read("more_rows", args.out) or {"cells": {}}
     payload |= {"note": NOTE, "rivals": {key: rivals.get(key).name for key in RIVALS}}
     if args.again:
-        payload["cells"] = {k: v for k, v in payload["cells"].items() if k.rsplit("/", 1)[1] not in args.rivals}
+        wanted = {f"{name}/{n}/{rival}" for name in args.sets for n in args.rows for rival in args.rivals}
+        payload["cells"] = {key: cell for key, cell in payload["cells"].items() if key not in wanted}
     warm_up(args.rivals)
     for key, data in pending(args, payload["cells"]):
         cell = payload["cells"][key] = run_cell(rivals.get(key.rsplit("/", 1)[1]), data)
