@@ -1,6 +1,7 @@
 """Local models: regions that overlap, one exact model in each, and scores without seams."""
 
 import pickle
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics import log_loss
 import kproba
 import oracles
 from kproba import LSPC, Gaussian, KernelLogisticRegression, Laplacian
+from kproba.basis.basis import Basis
 from kproba.basis.centers import Centers
 from kproba.basis.local_basis import LocalBasis
 from kproba.basis.local_moments import LocalMoments, LocalMomentsOf
@@ -341,10 +343,28 @@ class TestClassifier:
             with pytest.raises((ValueError, TypeError), match=words):
                 clf.fit(rows, y)
 
-    def test_explanations_say_why_not(self):
+    @pytest.mark.parametrize("absent", ["independent", "joint"])
+    def test_explanations_are_those_of_the_models_of_a_row(self, absent):
         clf, X, _ = fitted(300)
-        with pytest.raises(ValueError, match="local models"):
-            kproba.explain(clf, X[:3])
+        found = kproba.explain(clf, X[:40], output="scores", absent=absent, background=X[:30])
+        assert found.base_values.shape == (40, 2)
+        np.testing.assert_allclose(found.outputs, clf._scores(X[:40]), rtol=0, atol=1e-8)
+        basis = clf.basis_
+        inside = list(basis.regions.inside(X[:40]))
+        row = next(i for i in range(40) if sum(i in where for where, _ in inside) == 2)
+        expected = np.zeros((3, 2))
+        for own, (where, gate) in zip(basis.slices(), inside):
+            if row in where:
+                single = deepcopy(clf)
+                single.basis_, single.coef_ = Basis(basis.kernel, basis.centers[own]), clf.coef_[own]
+                values = kproba.explain(single, X[[row]], output="scores", absent=absent, background=X[:30]).values[0]
+                expected += gate[where == row] * values
+        np.testing.assert_allclose(found.values[row], expected, rtol=0, atol=1e-10)
+        assert found.for_class(1).base_values.shape == (40, 1)
+        assert len(found.reasons(2)) == 40
+
+    def test_partial_dependence(self):
+        clf, X, _ = fitted(300)
         found = kproba.partial_dependence(clf, X[:50], [0], grid_resolution=5)
         assert found.average.shape == (1, 5)
 

@@ -45,8 +45,8 @@ class Explanation:
     ----------
     values : ndarray of shape (n, n_columns, n_classes)
         What the value of a column adds to the output of a class, compared with not knowing the value.
-    base_values : ndarray of shape (n_classes,)
-        The outputs if no column is known.
+    base_values : ndarray of shape (n_classes,), or (n, n_classes) for local models
+        The outputs if no column is known. Of local models, those of the models that apply to the row.
     data : ndarray of shape (n, n_columns)
         The values of the columns that are explained.
     feature_names, class_names : tuples
@@ -80,7 +80,7 @@ class Explanation:
         return replace(
             self,
             values=self.values[:, :, k : k + 1],
-            base_values=self.base_values[k : k + 1],
+            base_values=self.base_values[..., k : k + 1],
             class_names=self.class_names[k : k + 1],
             probabilities=None if self.probabilities is None else self.probabilities[:, k : k + 1],
         )
@@ -134,7 +134,8 @@ def explain(
 
     The values of a row sum to its outputs minus the base values, up to rounding. They are computed in closed form, not
     sampled: kernels that are products, sums or sums over pairs of columns allow it (Gaussian, Laplacian, additive,
-    pairs, chi2, linear, intersection, and the mixture that ``kernel="auto"`` learns).
+    pairs, chi2, linear, intersection, and the mixture that ``kernel="auto"`` learns). If a classifier blends local
+    models (``centers="local"``), the values of a row are those of the models that apply to it, with their weights.
 
     Parameters
     ----------
@@ -191,9 +192,25 @@ def explain(
     if not len(usual) and len(part.centers):
         raise ValueError("background has no rows; pass at least one, or None for the centres of the model.")
     coef, intercept = part.explained(output)
-    score = KernelSum.of(part.terms, part.centers, coef, part.arrays(columns.inputs))
-    values, base = score.explain(part.scaled(columns.inputs), usual, absent == "independent", columns.groups)
+    values, base = _shared_out(part, coef, columns, usual, absent == "independent")
     classifier = part.classifier
     proba = classifier.predict_proba(columns.inputs) if hasattr(classifier, "predict_proba") else None
     names = tuple(classifier.classes_.tolist())
     return Explanation(values, base + intercept, columns.data, columns.names, names, proba)
+
+
+def _shared_out(
+    part: ColumnModel, coef: np.ndarray, columns: Any, usual: np.ndarray, independent: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shapley values (n, p, c), and base values (c,), or (n, c) for local models."""
+    X, arrays = part.scaled(columns.inputs), part.arrays(columns.inputs)
+    n_columns = X.shape[1] if columns.groups is None else len(columns.groups)
+    values, base = np.zeros((len(X), n_columns, coef.shape[1])), np.zeros((len(X), coef.shape[1]))
+    for own, where, weight in part.models_of(X):
+        score = KernelSum.of(part.terms, part.centers[own], coef[own], arrays)
+        found, at_none = score.explain(X[where], usual, independent, columns.groups)
+        if own == slice(None):
+            return found, at_none
+        values[where] += weight[:, None, None] * found
+        base[where] += weight[:, None] * at_none
+    return values, base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +40,6 @@ class ColumnModel:
         """The classifier at the end of ``model``, or an error that says why it does not split by column."""
         classifier = check_classifier(model, caller)
         kernel, centers = classifier.basis_.kernel, classifier.basis_.centers
-        if isinstance(classifier.basis_, LocalBasis):
-            raise ValueError(
-                f"{caller}: the model blends local models of {classifier.basis_.regions.n_regions} regions, whose "
-                "weights depend on several columns at once; fit it with one set of centres, for example centers=2000."
-            )
         terms = split_by_column(kernel, n_columns(classifier))
         if terms is None:
             known = ", ".join(repr(name) for name, each in KERNELS.items() if "by_column" in vars(type(each)))
@@ -67,6 +63,19 @@ class ColumnModel:
             X = X.toarray()  # the model was fitted on dense rows, whose scaling shifts zeros
         X, scaling = in_double(X), self.classifier.scaling_
         return _dense(X if scaling is None else scaling(X))
+
+    def models_of(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """The centres of each model that applies to some of the scaled rows X: their index, and the model's weight.
+
+        There is one model, unless the classifier blends local ones.
+        """
+        basis = self.classifier.basis_
+        if not isinstance(basis, LocalBasis):
+            yield slice(None), np.arange(len(X)), np.ones(len(X))
+            return
+        for own, (where, gate) in zip(basis.slices(), basis.regions.inside(X)):
+            if len(where):
+                yield own, where, gate
 
     def explained(self, output: str) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (b, c) and intercept (c,) of the explained outputs, an affine function of the scores."""

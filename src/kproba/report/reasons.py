@@ -66,8 +66,7 @@ def n_products(model, n_rows: int) -> float:
     """Number of products that explanations take; infinite if the model has none."""
     final = final_step(model)
     d = getattr(final, "n_features_in_", 0)
-    if not isinstance(final, KernelClassifier) or not d or isinstance(final.basis_, LocalBasis):
+    if not isinstance(final, KernelClassifier) or not d or split_by_column(final.basis_.kernel, d) is None:
         return np.inf
-    if split_by_column(final.basis_.kernel, d) is None:
-        return np.inf
-    return float(n_rows * d * final.basis_.n_centers * len(quadrature(d)))
+    n_models = final.basis_.regions.n_regions if isinstance(final.basis_, LocalBasis) else 1  # a row has one or two
+    return float(n_rows * d * final.basis_.n_centers / n_models * len(quadrature(d)))
