@@ -27,7 +27,7 @@ from ..solvers.cholesky import CholeskyFactor, factor
 from ..solvers.newton import Optimum, search_ray
 from ..solvers.registry import LIKELIHOOD
 from ..threads import row_slices
-from .base import Solution
+from .base import Solution, with_scores
 from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
 from .own_centers import drop_held_out_centers
@@ -115,6 +115,10 @@ class Design:
         """The features of some rows."""
         return self.of(self.rows.X[rows]) if self._kept is None else self._kept[rows]
 
+    def coefficients(self, X: np.ndarray) -> np.ndarray:
+        """The coefficients of the centres and the intercept (b + 1, k), given those of the columns."""
+        return X
+
     def _all(self) -> np.ndarray:
         features = np.empty((len(self.rows), self.n_columns))
         features[:, self.basis.n_centers :] = 1.0
@@ -123,6 +127,30 @@ class Design:
         for batch in self.basis.batches(self.rows):
             features[batch.where, : self.basis.n_centers] = basis(_in_double(batch.X))
         return features
+
+
+class RowSpace(Design):
+    """Φ of fewer rows than centres, in coordinates of its row space.
+
+    With Φᵀ = QR, the minimum under the penalty tr(XᵀX) is at some X = QZ. There, ΦX = RᵀZ and tr(XᵀX) = tr(ZᵀZ), so the
+    problem keeps its form with as many columns as rows.
+    """
+
+    def __init__(self, rows: Rows, basis: Basis, intercept: bool = True):
+        super().__init__(rows, basis, intercept)
+        assert self._kept is not None
+        b = basis.n_centers
+        self._axes, upper = linalg.qr(self._kept[:, :b].T, mode="economic", check_finite=False)
+        self._kept = np.hstack([upper.T, self._kept[:, b:]])
+        self.n_columns = self._kept.shape[1]
+
+    @staticmethod
+    def serves(rows: Rows, basis: Basis) -> bool:
+        return len(rows) < basis.n_centers and 8 * len(rows) * (basis.n_centers + 1) <= KEEP_BYTES
+
+    def coefficients(self, X: np.ndarray) -> np.ndarray:
+        n = self._axes.shape[1]
+        return np.vstack([self._axes @ X[:n], X[n:]])
 
 
 def split_intercept(X: np.ndarray, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
@@ -295,7 +323,8 @@ class Likelihood:
     """Rows and basis of a kernel logistic regression; everything but the ridge.
 
     The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
-    ``base``, scores are log-odds against the last class (2001 Eqs 7–9).
+    ``base``, scores are log-odds against the last class (2001 Eqs 7–9). With ``row_space``, fewer rows than centres may
+    be solved in the coordinates of their row space.
     """
 
     rows: Rows
@@ -307,6 +336,7 @@ class Likelihood:
     intercept: bool = True
     rkhs: bool = True
     base: bool = False
+    row_space: bool = False
     has_all_loo = False
     rows_for_ridge = None
 
@@ -326,7 +356,8 @@ class Likelihood:
             elif not found.converged:
                 warn_not_converged(f"max_iter={self.max_iter} steps of solver={self.solver!r}", ridge)
             held_out = self._held_out(objective, point, loo_rows) if loo else None
-            coef, intercept = split_intercept(self.loss.scores(point.X), self.basis)
+            X = self._design.coefficients(self.loss.scores(point.X))
+            coef, intercept = split_intercept(X, self.basis)
             yield Solution(ridge, held_out, partial(np.copy, coef), intercept, found.n_iter)
 
     @property
@@ -348,9 +379,8 @@ class Likelihood:
         if not rest.basis.n_centers:
             yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
             return
-        for solution in rest.path(ridges, loo=False, start=start):
-            scores = rest.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
-            yield solution._replace(held_out=scores)
+        rest = replace(rest, row_space=start is None)
+        yield from with_scores(rest.path(ridges, loo=False, start=start), rest.basis, self.rows.X[inside])
 
     def _constant_scores(self, n: int) -> np.ndarray:
         """Scores of n rows by the frequencies of the classes or tags alone: the model without centres."""
@@ -375,12 +405,15 @@ class Likelihood:
 
     @cached_property
     def _design(self) -> Design:
-        return Design(self.rows, self.basis, self.intercept)
+        # gradient methods depend on the coordinates, Newton's method does not
+        is_free = self.row_space and not self.rkhs and self.basis.owner is None and self.solver in ("auto", "newton")
+        kind = RowSpace if is_free and RowSpace.serves(self.rows, self.basis) else Design
+        return kind(self.rows, self.basis, self.intercept)
 
     @cached_property
     def _gram(self) -> np.ndarray:
         """K of the centres or the identity, bordered by zeros for the intercept."""
-        b = self.basis.n_centers
+        b = self._design.n_columns - self.intercept
         gram = np.zeros((b + self.intercept, b + self.intercept))
         gram[:b, :b] = self.basis.gram() if self.rkhs else np.eye(b)
         return gram
