@@ -55,6 +55,12 @@ def mean(cell: Any) -> float:
     return cell["mean"] if isinstance(cell, dict) else cell
 
 
+def with_error(cell: dict) -> str:
+    """Mean and standard error; the mean alone of a single draw."""
+    error = cell["standard_error"]
+    return f"{cell['mean']:.1f}" if error is None else f"{cell['mean']:.1f} ± {error:.1f}"
+
+
 def textbook(read) -> Iterator[Row]:
     found = read("textbook_28")["methods"]
     away = {name: mean(found[name]["absolute_error_to_truth"]) for name in ("logistic regression", "LSPC")}
@@ -110,7 +116,8 @@ def size_2010(read) -> Iterator[Row]:
     for name, figures in found.items():
         point = figures["fig7"][-1]
         error = errors_of(point)
-        ours = ", ".join(f"{method} {value:.1f} %" for method, value in error.items())
+        cells = {method: point["methods"][method]["error_percent"] for method in error}
+        ours = ", ".join(f"{method} {with_error(cell)} %" for method, cell in cells.items())
         close = max(error.values()) - min(error.values()) <= SIMILAR
         item = f"2010 Fig. 7, {name}, n = {point['n']:,}, draws: {point['draws']}"
         yield Row(item, "all perform similarly well", ours, verdict(close))
@@ -137,10 +144,11 @@ def size_2010(read) -> Iterator[Row]:
 
 
 def mnist_2010(read) -> Iterator[Row]:
-    found = read("mnist_2010")["variants"]
+    content = read("mnist_2010")
+    found = content["variants"]
     error = {name: mean(cell["error_percent"]) for name, cell in found.items()}
     ours = ", ".join(f"{name} {value:.1f} %" for name, value in error.items())
-    yield Row("2010 Fig. 7, why mnist differs", "(not stated)", ours, "—")
+    yield Row(f"2010 Fig. 7, why mnist differs, draws: {content['repeats']}", "(not stated)", ours, "—")
 
 
 def discussion_2010(read) -> Iterator[Row]:
@@ -174,12 +182,13 @@ def tags_2011(read) -> Iterator[Row]:
     for name, of in found["datasets"].items():
         auc = [of["methods"][method]["average_auc"] for method in ("LSPC-new", "LSPC", "KLR")]
         order = verdict(auc[0] > auc[1] and auc[0] > auc[2], PARTLY)
-        item = f"2011 Table 1, AUC of LSPC-new / LSPC / KLR, {name.removeprefix('ml_')}, draws: {of['trials']}"
+        item = f"2011 Table 1, AUC of LSPC-new / LSPC / KLR, {name.removeprefix('ml_')}, draws: {of['trials']} of 50"
         yield Row(item, paper, " / ".join(f"{value:.1f}" for value in auc), f"{STAND_IN}; the order {order}")
-    found = read("sound_2011")["methods"]
+    sound = read("sound_2011")
+    found = sound["methods"]
     auc = [found[method]["mean"] for method in ("LSPC-new", "LSPC", "KLR")]
     order = verdict(auc[0] > auc[1] and auc[0] > auc[2], PARTLY)
-    item = "2011 Table 2, AUC of LSPC-new / LSPC / KLR, esc50"
+    item = f"2011 Table 2, AUC of LSPC-new / LSPC / KLR, esc50, draws: {sound['repeats']} of 50"
     yield Row(item, "70.1 / 64.4 / 66.7", " / ".join(f"{v:.1f}" for v in auc), f"{STAND_IN}; the order {order}")
 
 

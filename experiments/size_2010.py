@@ -98,10 +98,10 @@ def pool_of(name: str, data_dir) -> Pool:
     return Pool(name, data_dir)
 
 
-def cpu_seconds(work) -> float:
-    """CPU time of one call; of the fastest of three where it is short."""
+def cpu_seconds(work, repeats: int = 3) -> float:
+    """CPU time of one call; of the fastest of several where it is short."""
     seconds = []
-    while not seconds or (len(seconds) < 3 and seconds[0] < WORTH_REPEATING):
+    while not seconds or (len(seconds) < repeats and seconds[0] < WORTH_REPEATING):
         start = time.process_time()
         work()
         seconds.append(time.process_time() - start)
