@@ -74,9 +74,9 @@ SVM_ROWS = 100_000
 
 
 def svm():
-    """Five SVMs for the calibration and one of all rows, with scikit-learn's C = 1 and γ, which the paper does not state.
+    """Five SVMs for the calibration and one of all rows; the memory for kernel values is what it needs at 100,000.
 
-    The memory for kernel values is what it needs at 100,000 rows.
+    C and γ are scikit-learn's; the paper does not state its own.
     """
     return CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC(cache_size=2000)), ensemble=False)
 
