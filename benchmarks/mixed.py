@@ -1,6 +1,7 @@
 """Tables with strings and missing values left in: LSPC() on the frame beside its rivals -> results/mixed.json.
 
-A run can be interrupted and started again: cells (set, seed, method) that the JSON file holds are kept.
+A run can be interrupted and started again: cells (set, seed, method) that the JSON file holds are kept. Delete the file
+to measure all of them anew.
 """
 
 from __future__ import annotations
@@ -93,6 +94,11 @@ def summary(cells: dict) -> dict:
         "splits": {name: len(of("LSPC", "log_loss", [name])) for name in sets},
         "mean": {m: mean(of(m, "log_loss", sets) or [0.0]) for m in METHODS},
         "median_fit_seconds": {m: median(of(m, "fit_seconds", sets) or [0.0]) for m in METHODS},
+        "median_fit_ratio": {
+            m: median(a / b for a, b in zip(of(m, "fit_seconds", sets), of("CatBoost", "fit_seconds", sets)))
+            for m in METHODS
+            if every
+        },
     }
 
 

@@ -41,6 +41,12 @@ def family(payload: dict) -> tuple[Rows, Rows, dict[str, str]]:
     return *rows, {key: key for key in next(iter(cells.values()))}
 
 
+def mixed(payload: dict) -> tuple[Rows, Rows, dict[str, str]]:
+    """LSPC on frames with strings and gaps, and others; the means are those of the table."""
+    names = {key: key for key in ("LSPC", "LSPC behind skrub", "hist gradient boosting", "CatBoost")}
+    return *_means(payload, names), names
+
+
 def _place(key: str, order: tuple[str, ...]) -> int:
     return order.index(key) if key in order else len(order)
 
@@ -50,7 +56,7 @@ def _means(payload: dict, keys) -> tuple[Rows, Rows]:
     return tuple(means_table(payload["cells"], payload["sets"], keys, measure) for measure in MEASURES)
 
 
-SOURCES = {"quality": quality, "family": family, "command": command}
+SOURCES = {"quality": quality, "family": family, "command": command, "mixed": mixed}
 
 
 def drawn(folder: Path) -> Iterator[tuple[str, str]]:

@@ -872,6 +872,8 @@ def mixed(payload: dict) -> str:
         ["**mean**", *(f"{found['mean'][m]:.3f}" for m in methods)],
         ["**median fit time, s**", *(_seconds(found["median_fit_seconds"][m]) for m in methods)],
     ]
+    if ratios := found.get("median_fit_ratio"):
+        rows.append(["**median of fit time / CatBoost's**", *(f"{ratios[m]:.1f}" for m in methods)])
     return markdown(["log-loss (training rows)", *methods], rows)
 
 

@@ -16,7 +16,7 @@ from kproba import LSPC
 from kproba.data.real import load
 from kproba.data.rows import Rows
 from kproba.data.toys import clouds_2013
-from kproba.papers.averaged_sgd import averaged_sgd
+from kproba.papers.stochastic import averaged_sgd
 from kproba.problems.least_squares import LeastSquares
 
 PASSES, CENTERS, RIDGES = 30, 300, (1e-2, 1e-4)

@@ -548,3 +548,22 @@ def distance_of_numbers(a, b):
     """Largest difference of the shares of values up to any value."""
     a, b = np.asarray(a), np.asarray(b)
     return max(abs((a <= cut).mean() - (b <= cut).mean()) for cut in [*a, *b])
+
+
+def local_scores(kernel, regions, shared, X, Y, noise, X_new) -> np.ndarray:
+    """Σ_r g_r(x)·f_r(x): each region has kernel k between its own rows, and k(x, z)k(z, z)⁻¹k(z, x') elsewhere."""
+    lift = lambda Z: kernel(Z, shared) @ np.linalg.pinv(kernel(shared, shared), hermitian=True)  # noqa: E731
+    Q, K, same = lift(X) @ kernel(shared, X), kernel(X, X), (X[:, None] == X[None]).all(axis=2)
+    out = np.zeros((len(X_new), Y.shape[1]))
+    for (where, _), (new, gate) in zip(regions.inside(X), regions.inside(X_new)):
+        own = np.isin(np.arange(len(X)), where)
+        G = np.where((own[:, None] & own) | same, K, Q) + noise * np.eye(len(X))
+        to_rows = np.where(own, kernel(X_new[new], X), lift(X_new[new]) @ kernel(shared, X))
+        out[new] += gate[:, None] * (to_rows @ np.linalg.solve(G, Y))
+    return out
+
+
+def local_leave_one_out(kernel, regions, shared, X, Y, noise) -> np.ndarray:
+    """The score of each row by the local models without it, in the same regions."""
+    rest = [np.delete(np.arange(len(X)), i) for i in range(len(X))]
+    return np.vstack([local_scores(kernel, regions, shared, X[r], Y[r], noise, X[[i]]) for i, r in enumerate(rest)])

@@ -17,7 +17,8 @@ from kproba.data.items import Items
 from kproba.data.rows import Rows
 from kproba.data.sources import Chunk
 from kproba.data.summary import Summary
-from kproba.problems.import_vectors import FirstRowsOf, streamed
+from kproba.problems.import_vectors import streamed
+from kproba.problems.import_vectors.streamed import FirstRowsOf
 
 FEW_VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 5e-324])
 

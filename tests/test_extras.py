@@ -47,6 +47,7 @@ def without(modules, code: str, folder) -> subprocess.CompletedProcess:
         (["matplotlib"], "plot", "kproba.displays.ReliabilityDisplay.from_predictions(y, np.full((40, 2), 0.5))"),
         (["shap"], "shap", "kproba.explain(kproba.LSPC(width=1.0).fit(X, y), X).to_shap()"),
         (["pyarrow"], "files", "kproba.open_rows('x.csv', target='y')"),
+        (["pandas"], "tables", "kproba.LSPC(categorical_features=['a']).fit(kproba.open_rows('x.csv', target='y'))"),
         (["tqdm"], "progress", "kproba.LSPC(verbose=1).fit(X, y)"),
         (["skimage"], "pictures", "kproba.PictureDescriptors().fit_transform([np.zeros((64, 64))])"),
         (["tslearn"], "alignment", "kproba.LSPC(kernel=kproba.GlobalAlignment()).fit(sequences, y)"),

@@ -19,21 +19,13 @@ from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource
 from kproba.estimators import ivm
 from kproba.kernels import Linear
-from kproba.problems.import_vectors import (
-    SEARCHES,
-    Growth,
-    ImportModel,
-    PathPoint,
-    Pool,
-    Settings,
-    Task,
-    follow,
-    held_out,
-    leave_one_out,
-    tuning_split,
-)
+from kproba.problems.import_vectors import held_out
 from kproba.problems.import_vectors import model as model_module
 from kproba.problems.import_vectors import search as search_module
+from kproba.problems.import_vectors.held_out import leave_one_out
+from kproba.problems.import_vectors.model import ImportModel, Task
+from kproba.problems.import_vectors.path import Growth, PathPoint, Settings, follow, tuning_split
+from kproba.problems.import_vectors.search import SEARCHES, Pool
 from kproba.problems.losses import Multinomial, Tags
 
 

@@ -14,18 +14,18 @@ from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource, Chunk
 from kproba.data.toys import clouds_2013
 from kproba.estimators import _reading
-from kproba.problems.import_vectors import (
-    SEARCHES,
+from kproba.problems.import_vectors.model import ImportModel, Task
+from kproba.problems.import_vectors.path import Growth, Settings
+from kproba.problems.import_vectors.search import SEARCHES, Pool, _mean_curvature, _predicted_decrease
+from kproba.problems.import_vectors.streamed import (
+    Expansion,
     FirstRowsOf,
-    Growth,
-    ImportModel,
-    Pool,
-    Settings,
+    LossSumsOf,
+    OrthonormalBasis,
     StreamedSearch,
-    Task,
+    best_first,
+    propose,
 )
-from kproba.problems.import_vectors.search import _mean_curvature, _predicted_decrease
-from kproba.problems.import_vectors.streamed import Expansion, LossSumsOf, OrthonormalBasis, best_first, propose
 from kproba.problems.losses import Multinomial
 
 KERNEL = Gaussian(width=1.0)

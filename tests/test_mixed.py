@@ -380,6 +380,21 @@ class TestEncoding:
             assert peak < 2.1 * frame.memory_usage(deep=True).sum()
 
 
+@pytest.mark.parametrize("as_column", [np.array, pd.Series], ids=["array", "series"])
+@settings(max_examples=20, deadline=None)
+@given(st.permutations([1, True, 0, False, "1", "True", 0.0, 2.5, None, "x"]))
+def test_mixed_types_in_any_order(as_column, values):
+    """Equal objects of several types are the level that their text says, whichever comes first."""
+    column = as_column([value for value in values for _ in range(3)], dtype=object)
+    frame = pd.DataFrame({"a": column})
+    columns = MixedColumns.of(frame, "from_dtype")
+    assert columns.columns[0].levels == ("0", "1", "2.5", "False", "True", "x")
+    for rows in (frame, frame.to_numpy()):
+        texts = [None if value is None else as_text(value) for value in frame["a"].tolist()]
+        assert columns.decoded(columns(rows))[:, 0].tolist() == texts
+    np.testing.assert_array_equal(np.concatenate([columns(frame[:13]), columns(frame[13:])]), columns(frame))
+
+
 class TestEstimators:
     @pytest.mark.parametrize("make", CLASSIFIERS)
     @pytest.mark.filterwarnings("ignore::kproba.ConvergenceWarning")

@@ -22,7 +22,7 @@ from kproba import (
 )
 from kproba.estimators._honest import honest_probabilities
 from kproba.report.facts import collect
-from kproba.report.learnt import importances_of, learning_curve_of
+from kproba.report.fitted import importances_of, learning_curve_of
 from kproba.report.page import page
 
 ALL = [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier]

@@ -44,8 +44,7 @@ from kproba.metrics import brier_score, calibration_error, reliability_bins
 from kproba.report import reasons
 from kproba.report.baselines import ModelProba
 from kproba.report.facts import collect, scores_of
-from kproba.report.figures.confusion import shown_classes
-from kproba.report.learnt import learning_curve_of
+from kproba.report.fitted import learning_curve_of, search_panels
 from kproba.report.measures import (
     intervals,
     reliability,
@@ -56,7 +55,7 @@ from kproba.report.measures import (
     unit_losses,
 )
 from kproba.report.page import page
-from kproba.report.search_map import search_panels
+from kproba.report.sections.classes import shown_classes
 from made_up import HOSTILE, Oracle, made_up
 
 

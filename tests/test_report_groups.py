@@ -13,11 +13,10 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 import oracles
 from kproba import cli
-from kproba.report import comparisons, write_report
+from kproba.report import groups, write_report
 from kproba.report.columns import column_of
-from kproba.report.drift import drift_facts, numbers_distance, shares_distance
 from kproba.report.facts import collect
-from kproba.report.groups import Outcomes, group_facts, members_of
+from kproba.report.groups import Outcomes, drift_facts, group_facts, members_of, numbers_distance, shares_distance
 from kproba.report.measures import off_by_chance, tails
 from kproba.report.page import page
 from kproba.report.verdict import verdict
@@ -166,7 +165,7 @@ class TestGroups:
         assert [each.value for each in members_of(column_of("x", values))] == [f"v{k:02d}" for k in range(18, 30)]
 
     def test_large_tables_are_sampled(self, monkeypatch):
-        monkeypatch.setattr(comparisons, "MOST_ROWS", 100)
+        monkeypatch.setattr(groups, "MOST_ROWS", 100)
         facts = collect(*made_up(400, "ab"))
         assert facts.groups.n_rows == 100 and "a sample of 100 rows" in page(facts)
 

@@ -8,7 +8,7 @@ import oracles
 from kproba import LSPC, Gaussian
 from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource
-from kproba.papers.averaged_sgd import averaged_sgd
+from kproba.papers.stochastic import averaged_sgd
 
 GIVEN = {"kernel": "gaussian", "width": 1.5, "ridge": 1e-2, "centers": 60, "random_state": 0}
 

@@ -471,15 +471,23 @@ class TestRefused:
         refuses(ValueError, "dtype='what'", opened, path, dtype="what")
 
     def test_text_features(self, tmp_path, suffix):
+        """A matrix of numbers has no place for them; a frame does."""
         path = write(tmp_path / f"x.{suffix}", labelled(town=["Kyoto"] * N))
-        message = rf"column 'town' of .*x\.{suffix} holds string.*encode it first .*TableVectorizer.*columns="
-        refuses(ValueError, message, opened, path)
+        message = rf"column 'town' of .*x\.{suffix} holds strings or categories.*pass the source to the fit.*columns="
+        refuses(ValueError, message, lambda: list(opened(path).chunks()))
+        assert all(set(chunk.X["town"]) == {"Kyoto"} for chunk in opened(path).tables())
         assert opened(path, columns=NAMES).n_features == D
 
     def test_category_features(self, tmp_path):
         pa = pytest.importorskip("pyarrow")
         path = write(tmp_path / "x.parquet", labelled(town=pa.array(["Kyoto"] * N).dictionary_encode()))
-        refuses(ValueError, "column 'town'.*holds dictionary", opened, path)
+        refuses(ValueError, "column 'town'.*holds strings or categories", lambda: list(opened(path).chunks()))
+        assert {str(chunk.X["town"].dtype) for chunk in opened(path).tables()} == {"category"}
+
+    @pytest.mark.parametrize("values", [np.array(["2026-01-01"], "M8[D]"), [[1.0, 2.0]]], ids=["dates", "lists"])
+    def test_neither_numbers_nor_categories(self, tmp_path, values):
+        path = write(tmp_path / "x.parquet", labelled().slice(0, 1).append_column("when", [values]))
+        refuses(ValueError, "column 'when'.*neither numbers nor categories; convert it first", opened, path)
 
     def test_text_weight(self, tmp_path):
         path = write(tmp_path / "x.parquet", table_of(y=Y, w=["heavy"] * N))
@@ -499,7 +507,7 @@ class TestRefused:
             tmp_path / f"b.{suffix}",
             table_of(X.astype(str) if suffix != "csv" else np.full((N, D), "u"), y=Y, w=WEIGHT),
         )
-        refuses(ValueError, rf"column 'a' of .*b\.{suffix} holds string", opened, tmp_path)
+        refuses(ValueError, rf"column 'a' of .*b\.{suffix} holds string", lambda: list(opened(tmp_path).chunks()))
 
     def test_labels_that_differ(self, tmp_path, suffix):
         write(tmp_path / f"a.{suffix}", labelled())

@@ -432,11 +432,11 @@ class TestRefused:
         with pytest.raises(TypeError, match="y must be a Dask collection partitioned like X, got ndarray"):
             LSPC().fit(da.ones((100, 2), chunks=50), np.ones(100))
 
-    def test_not_a_number_in_the_middle(self, data, small_sample):
+    def test_infinity_in_the_middle(self, data, small_sample):
         X, y, _ = data
         X = X.copy()
-        X[2500, 1] = np.nan
-        with pytest.raises(ValueError, match="Input X contains NaN in column 1, row 2500"):
+        X[2500, 1] = np.inf
+        with pytest.raises(ValueError, match="Input X contains infinity in column 1, row 2500"):
             LSPC().fit(ArraySource(X, y))
 
 

@@ -12,7 +12,8 @@ _spec.loader.exec_module(structure)
 
 #: From the lowest to the highest; those in one line do not import each other.
 LAYERS = (
-    ("exceptions", "io", "messages", "progress", "threads", "version", "arrays"),
+    ("exceptions", "io", "messages", "version"),
+    ("progress", "threads", "arrays"),
     ("data",),
     ("validation",),
     ("kernels", "links"),

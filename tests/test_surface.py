@@ -20,9 +20,7 @@ from kproba.data.rows import Rows
 from kproba.estimators import _reading
 from kproba.kernels import Gaussian
 from kproba.metrics import surface_loss
-from kproba.papers.nelder_mead import Simplex
-from kproba.papers.surface_solvers import SOLVERS
-from kproba.papers.swarm import Swarm
+from kproba.papers.surface_solvers import SOLVERS, Simplex, Swarm
 from kproba.problems.surface import Settings, Surface, maximise
 from kproba.solvers import box_qp
 from kproba.solvers.surface_loss import SurfaceLoss, nearest_with_sum

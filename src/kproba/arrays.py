@@ -16,6 +16,8 @@ try:
 except ImportError:  # scikit-learn has a copy
     from sklearn.externals import array_api_compat  # type: ignore[no-redef]
 
+from .messages import needed
+
 #: Size of the features of one batch: enough to keep a GPU busy, small compared to its memory.
 BLOCK_BYTES = 1 << 30
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
@@ -55,10 +57,7 @@ def _named(wanted) -> Device:
     name = str(wanted)
     if not re.fullmatch(r"cuda(:\d+)?", name):
         raise ValueError(f"device must be None, 'cpu', 'cuda' or 'cuda:<number>', got {wanted!r}.")
-    try:
-        torch = import_module("torch")
-    except ImportError as error:
-        raise ImportError(f"device={name!r} requires PyTorch: pip install 'kproba[torch]'") from error
+    torch = needed("torch", f"device={name!r} requires PyTorch", "torch")
     if not torch.cuda.is_available():
         raise RuntimeError(
             f"device={name!r}: PyTorch {torch.__version__} finds no GPU. Use device=None for the CPU, or install "

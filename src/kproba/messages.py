@@ -1,4 +1,4 @@
-"""Helpers for errors and warnings: spelling suggestions, short lists of names, and the caller's line."""
+"""Helpers for errors and warnings: spelling suggestions, short lists of names, missing libraries, the caller's line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
 
 #: Maximum number of names listed in a message.
 MOST_NAMES = 5
@@ -39,6 +41,20 @@ def listing(names: Iterable, most: int = MOST_NAMES) -> str:
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + more
+
+
+def needed(module: str, who: str, extra: str) -> Any:
+    """An optional library or one of its modules; the error says who needs it and which extra has it.
+
+    >>> needed("no_such_library", "Teleport needs no_such_library", "teleport")
+    Traceback (most recent call last):
+    ...
+    ImportError: Teleport needs no_such_library: pip install 'kproba[teleport]'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{who}: pip install 'kproba[{extra}]'") from error
 
 
 def warn(message: str, category: type[Warning]) -> None:

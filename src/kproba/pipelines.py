@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .estimators import LSPC
+from .messages import needed
 
 
 def tabular(estimator: Any = None) -> Pipeline:
@@ -47,10 +47,7 @@ def tabular(estimator: Any = None) -> Pipeline:
 
 def vectorizer() -> Pipeline:
     """A pipeline that converts numbers, categories, dates and text to numeric columns and imputes missing values."""
-    try:
-        skrub = import_module("skrub")
-    except ImportError as error:
-        raise ImportError("tables with dates or text need skrub: pip install 'kproba[tables]'") from error
+    skrub = needed("skrub", "tables with dates or text need skrub", "tables")
     from sklearn.impute import SimpleImputer  # slow to import, as is what encodes text
 
     from .features.column_kinds import ColumnKinds

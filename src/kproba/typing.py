@@ -68,7 +68,7 @@ _Numbers: TypeAlias = _Number | Sequence[float] | np.ndarray[Any, Any]
 WidthLike: TypeAlias = Literal["auto", "median"] | str | _Numbers | TimesMedian
 CategoricalFeatures: TypeAlias = Literal["from_dtype"] | str | ArrayLike | None
 RidgeLike: TypeAlias = Literal["auto"] | str | _Numbers
-CentersLike: TypeAlias = Literal["auto", "all", "class"] | str | tuple[str, int] | int | ArrayLike | Inputs
+CentersLike: TypeAlias = Literal["auto", "all", "local", "class"] | str | tuple[str, int] | int | ArrayLike | Inputs
 LinkName: TypeAlias = Literal["auto", "softmax", "clip", "clip-parameters", "none"] | str | type[Link]
 ScalingName: TypeAlias = Literal["auto", "robust", "standard"] | str | None
 #: A name or a ``torch.device``.

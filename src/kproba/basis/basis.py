@@ -88,6 +88,10 @@ class Basis:
         """This basis in the precision that sums for a ridge need: float64, as always on the CPU."""
         return self
 
+    def for_scores(self, coef: np.ndarray) -> Basis:
+        """This basis in the precision that scores with these coefficients need: float64, as always on the CPU."""
+        return self
+
     def running_moments(self, k: int, before: Moments | None = None) -> Any:
         """Running sums to which rows are added, starting at zero or at the sums ``before``."""
         return Moments.zeros(self.n_centers, k) if before is None else before

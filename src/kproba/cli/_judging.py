@@ -9,7 +9,8 @@ import numpy as np
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT, pandas
 from ..data.tables import LabelledTable
-from ..report.facts import BY_NAME, HELD_OUT, TRAINING, Facts, about_rows, describe, judged
+from ..report.facts import Facts, describe
+from ..report.judged import BY_NAME, HELD_OUT, TRAINING, about_rows, judged
 from . import _frames, _models, _text
 from ._new_rows import NewRows
 from ._training import Recognition, row_digests

@@ -1,5 +1,1 @@
 """Data: arrays, files, Dask collections, the papers' toy problems, and real datasets from a folder or OpenML."""
-
-from .rows import Batch, Rows
-
-__all__ = ["Batch", "Rows"]

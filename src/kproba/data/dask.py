@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..threads import one_blas_thread
+from .kinds import NotPlainNumbers
+from .look import Look
+from .mixed import is_mixed
 from .passes import Checksum, PassRecord
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
 
@@ -29,15 +33,19 @@ def computed(*values) -> tuple:
     return dask.compute(*values)
 
 
-def encoded(X, columns):
-    """A Dask frame with the matrix that a function makes of each partition of a Dask frame."""
-    return X.map_partitions(_encoded_part, columns, meta=_encoded_part(X._meta_nonempty, columns)[:0])
+def _encoded(X, columns):
+    """A Dask collection with the matrix that ``columns`` makes of each partition."""
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(_encoded_part, columns, meta=_encoded_part(X._meta, columns))
+    X = _rows_of(X, "X", 2)
+    shape = (X.chunks[0], (len(columns.origins),))
+    return X.map_blocks(columns, is_new=False, dtype=np.float64, chunks=shape, meta=np.empty((0, 0)))
 
 
 def _encoded_part(part, columns):
     from pandas import DataFrame
 
-    return DataFrame(columns(part), index=part.index)
+    return DataFrame(columns(part, is_new=False), index=part.index)
 
 
 class DaskSource(Source):
@@ -46,6 +54,8 @@ class DaskSource(Source):
     def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
         self.name, self.chunk_bytes = "the Dask collection X", chunk_bytes
         self.feature_names = _column_names(X)
+        self.has_categories = hasattr(X, "columns") and is_mixed(X._meta, "from_dtype")
+        self._given = X, y, weight
         X = _rows_of(X, "X", 2)
         self.n_features, self.dtype = int(X.shape[1]), np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         known = not np.isnan(X.shape[0])
@@ -90,6 +100,21 @@ class DaskSource(Source):
             self._record.compare(number, checksum, f"{self.name}: the rows of partition {number}")
         return total
 
+    def look(self, size: int, seed: int) -> Look:
+        """A sample of the rows of the table, and which columns have gaps; only the sample is transferred."""
+        import dask
+
+        X, at, add = self._given[0], dask.delayed(Look.at_partition, pure=False), dask.delayed(_sum_of_looks)
+        parts = X.to_delayed() if hasattr(X, "map_partitions") else self._parts
+        looks = [at(part, number, size, seed) for number, part in enumerate(parts)]
+        while len(looks) > 1:
+            looks = [add(looks[k : k + 2]) for k in range(0, len(looks), 2)]
+        return dask.compute(looks[0])[0]
+
+    def encoded(self, columns) -> DaskSource:
+        X, y, weight = self._given
+        return DaskSource(_encoded(X, columns), y, weight, chunk_bytes=self.chunk_bytes)
+
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
         """The partitions one by one, transferred to this process."""
         import dask
@@ -97,7 +122,7 @@ class DaskSource(Source):
         start = 0
         for triple in zip(self._parts, self._y, self._weight):
             X, y, weight = dask.compute(*triple)
-            for chunk in _pieces(np.asarray(X), y, weight, self.chunk_rows, start):
+            for chunk in _pieces(X, y, weight, self.chunk_rows, start):
                 if chunk.start >= start_row:
                     yield chunk
             start += len(X)
@@ -112,7 +137,9 @@ def _column_names(X) -> list[str] | None:
 def _rows_of(values, name: str, ndim: int):
     """A Dask array with whole rows in every block."""
     if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array()  # a frame: the lengths of its partitions are unknown, but not needed
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Dask currently has limited support")  # strings become objects, as needed
+            values = values.to_dask_array()  # a frame: the lengths of its partitions are unknown, but not needed
     elif np.isnan(values.shape[0]):
         raise ValueError(f"{name} is a Dask array with unknown chunk sizes; call {name}.compute_chunk_sizes() first.")
     if values.ndim != ndim:
@@ -120,9 +147,17 @@ def _rows_of(values, name: str, ndim: int):
     return values.rechunk({1: -1}) if ndim == 2 and len(values.chunks[1]) > 1 else values
 
 
+def floats_of(part) -> np.ndarray:
+    """A partition as floats; it may have other types than Dask was told."""
+    X = np.asarray(part)
+    try:
+        return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise NotPlainNumbers(f"a partition of X has values that are not numbers: {error}.") from error
+
+
 def _pieces(X, y, weight, rows: int, start: int = 0) -> Iterator[Chunk]:
-    if X.dtype != np.float32:
-        X = X.astype(np.float64, copy=False)
+    X = floats_of(X)
     y = None if y is None else np.asarray(y)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     for name, beside in (("y", y), ("sample_weight", weight)):
@@ -175,9 +210,14 @@ def _group_total(statistic, parts, name: str, rows: int):
     with one_blas_thread():
         for number, (X, y, weight) in parts:
             found.append((number, Checksum.of(X, y, weight)))
-            for chunk in _pieces(np.asarray(X), y, weight, rows):
+            for chunk in _pieces(X, y, weight, rows):
                 total = statistic.add(total, check_chunk(chunk, f"a partition of {name}"))
     return statistic.finish(total), found
+
+
+def _sum_of_looks(looks: list[Look]) -> Look:
+    """The sum of two looks, or the only one, with no more rows than are needed."""
+    return sum(looks[1:], looks[0]).reduced()
 
 
 def _sum(pairs):

@@ -1,19 +1,21 @@
-"""Rows of numbers in Parquet, CSV, TSV and Arrow files, read batch by batch.
+"""Rows of Parquet, CSV, TSV and Arrow files, read batch by batch as matrices of numbers or as frames.
 
 Memory does not grow with the number of rows: a reader holds a batch of a few MiB and the chunk being filled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..messages import listing
-from .formats import FORMATS, Paths, Schema, reading, repeated, resolve, schema_of
-from .kinds import BOOLEAN, EMPTY, INTEGER, NUMBER, NUMERIC, TEXT, kind_of_type, plain, pyarrow
+from .formats import FORMATS, SEPARATORS, Paths, Schema, reading, repeated, resolve, schema_of
+from .kinds import BOOLEAN, EMPTY, INTEGER, NUMBER, NUMERIC, TEXT, kind_of_type, pandas, plain, pyarrow
+from .look import joined
 from .sources import CHUNK_BYTES, Chunk, Source
+from .text_cells import as_numbers, capitalized_booleans, without_spaces
 
 #: Maximum number of columns or files listed in a message.
 MOST_LISTED = 20
@@ -32,9 +34,12 @@ def open_rows(
     """Open Parquet, CSV, TSV or Arrow files, which may be larger than memory, as a source of rows.
 
     The columns of all files are checked before the first row is read, so a file that does not match raises an error
-    immediately. Missing values raise an error when they are read; in a CSV file these are empty cells, ?, NA, NaN, null
-    and similar. If the first line of a CSV file has no comma, fields may be separated by semicolons, tabs or bars.
-    Text files may be compressed (.gz, .bz2, .zst or .xz).
+    immediately. Columns may hold numbers, strings, categories and booleans, and values may be missing: classifiers take
+    them as they take a frame of the same rows. Their categories are those of a sample of up to 50,000 rows. Such files
+    need pandas (``pip install 'kproba[tables]'``).
+
+    In a CSV file, missing values are empty cells, ?, NA, NaN, null and similar. If the first line has no comma, fields
+    may be separated by semicolons, tabs or bars. Text files may be compressed (.gz, .bz2, .zst or .xz).
 
     Parameters
     ----------
@@ -46,6 +51,7 @@ def open_rows(
         a different order.
     format : "parquet", "csv", "tsv" or "arrow"; by default inferred from the suffix
     dtype : "float32" or "float64"; by default float32 if all feature columns are, and float64 otherwise
+        Rows with categories or missing values are always float64.
     chunk_bytes : size of a chunk of inputs in bytes
     """
     pyarrow()
@@ -56,9 +62,8 @@ def open_rows(
     for path in files:
         seen = first if path == files[0] else schema_of(path, format)
         _check_fits(seen, first, layout, exactly=columns is None)
-        booleans = frozenset(name for name in layout.features if kind_of_type(seen.types[name]) == BOOLEAN)
         label_types[path] = None if target is None else seen.types[target]
-        parts.append(_Part(path, seen.counts, booleans, label_types[path]))
+        parts.append(_Part.of(seen, layout, label_types[path]))
         is_single &= all(str(seen.types[name]) in ("float", "null") for name in layout.features)
     if all(part.counts is not None and not sum(part.counts) for part in parts):
         raise ValueError(f"{listing(files, MOST_LISTED)}: no file has any rows.")
@@ -84,17 +89,43 @@ class FileSource(Source):
         """The files in reading order."""
         return [part.path for part in self._parts]
 
+    @property
+    def has_categories(self) -> bool:  # type: ignore[override]
+        return any(part.categories for part in self._parts)
+
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
+        for part in self._parts:
+            for name in part.categories:
+                raise ValueError(
+                    f"the column {name!r} of {part.path} holds strings or categories, not numbers; pass the source to "
+                    "the fit or predict of a classifier, or select the numeric columns with columns=."
+                )
+        return self._filled(_Filling, start_row, self.chunk_rows, self._roles(columns_only))
+
+    def tables(
+        self, start_row: int = 0, columns_only: bool = False, numbers: Collection[str] | None = None, rows: int = 0
+    ) -> Iterator[Chunk]:
+        how = _Reading(
+            is_text=self._format in SEPARATORS,
+            booleans=frozenset().union(*(part.booleans for part in self._parts)),
+            numbers=numbers,
+        )
+        layout = self._roles(columns_only)._replace(reading=how)
+        return self._filled(_FillingTable, start_row, rows or self.chunk_rows, layout)
+
+    def _roles(self, columns_only: bool) -> _Layout:
+        return self._layout._replace(target=None, weight=None) if columns_only else self._layout
+
+    def _filled(self, kind: type[_Filling], start_row: int, n_rows: int, layout: _Layout) -> Iterator[Chunk]:
         self._check_start(start_row)
-        layout = self._layout._replace(target=None, weight=None) if columns_only else self._layout
-        filling = _Filling(start_row, self.chunk_rows, layout)
+        filling = kind(start_row, n_rows, layout)
         for batch in self._batches(start_row, layout):
             taken = 0
             while taken < batch.num_rows:
                 taken += filling.take(batch, taken)
                 if filling.is_full:
                     yield filling.chunk()
-                    filling = _Filling(filling.start + filling.n_filled, self.chunk_rows, layout)
+                    filling = kind(filling.start + filling.n_filled, n_rows, layout)
         if filling.n_filled:
             yield filling.chunk()
 
@@ -134,6 +165,32 @@ class FileSource(Source):
         return f"row {row} after the end of {self.name}"
 
 
+class _Reading(NamedTuple):
+    """How the cells of a table are read.
+
+    Every cell of a text file is read as a string, since what a column holds depends on all its rows. ``booleans`` are
+    the columns of truth values, and ``numbers`` those that are known to hold numbers; None if nothing is known yet.
+    """
+
+    is_text: bool
+    booleans: frozenset[str]
+    numbers: Collection[str] | None
+
+    def cells(self, name: str, column):
+        """A column as it becomes part of a frame: categories stay categories."""
+        types = pyarrow().types
+        if types.is_dictionary(column.type):
+            return column
+        column = plain(column)
+        if self.is_text:
+            column = without_spaces(column)
+            column = capitalized_booleans(column) if name in self.booleans else column
+        if self.numbers is None or kind_of_type(column.type) != TEXT:
+            return column
+        # as a dictionary, distinct strings need not be found again
+        return as_numbers(column) if name in self.numbers else column.dictionary_encode()
+
+
 class _Layout(NamedTuple):
     """The roles of the columns, and the types to convert them to."""
 
@@ -142,6 +199,7 @@ class _Layout(NamedTuple):
     weight: str | None
     dtype: np.dtype = np.dtype(np.float64)
     labels: np.dtype = np.dtype(object)
+    reading: _Reading | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -154,13 +212,24 @@ class _Part(NamedTuple):
     path: str
     counts: tuple[int, ...] | None
     booleans: frozenset[str]
+    categories: tuple[str, ...]
     label_type: Any
+
+    @classmethod
+    def of(cls, seen: Schema, layout: _Layout, label_type: Any) -> _Part:
+        kinds = {name: kind_of_type(seen.types[name]) for name in layout.features}
+        booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
+        return cls(
+            seen.path, seen.counts, booleans, tuple(name for name in kinds if kinds[name] not in NUMERIC), label_type
+        )
 
     def types(self, layout: _Layout) -> dict[str, Any]:
         """The Arrow types in which to parse the columns of a text file."""
         pa = pyarrow()
         number = pa.from_numpy_dtype(layout.dtype)
         types = {name: pa.bool_() if name in self.booleans else number for name in layout.features}
+        if layout.reading is not None:
+            types = dict.fromkeys(layout.features, pa.string())
         if layout.weight is not None:
             types[layout.weight] = pa.float64()
         if layout.target is not None:
@@ -172,35 +241,58 @@ class _Filling:
     """A chunk being filled by batches of any size."""
 
     def __init__(self, start: int, n_rows: int, layout: _Layout):
-        self.X = np.empty((n_rows, len(layout.features)), layout.dtype)
-        self.start, self.n_filled, self.layout = start, 0, layout
+        self.start, self.n_filled, self.n_rows, self.layout = start, 0, n_rows, layout
+        self.X: Any = np.empty((n_rows, len(layout.features)), layout.dtype)
         self.labels: list[np.ndarray] = []
         self.weights: list[np.ndarray] = []
 
     @property
     def is_full(self) -> bool:
-        return self.n_filled == len(self.X)
+        return self.n_filled == self.n_rows
 
     def take(self, batch, begin: int) -> int:
         """Copy as many rows of the batch from ``begin`` on as fit; returns their number."""
-        batch = batch.slice(begin, len(self.X) - self.n_filled)
-        place = {name: j for j, name in enumerate(batch.schema.names)}
-        rows = self.X[self.n_filled : self.n_filled + batch.num_rows]
-        with np.errstate(over="ignore"):  # 1e300 becomes infinity in float32, which check_chunk reports
-            for j, name in enumerate(self.layout.features):
-                rows[:, j] = _numbers(batch.column(place[name]))
+        batch = batch.slice(begin, self.n_rows - self.n_filled)
+        column = dict(zip(batch.schema.names, batch.columns))
+        self._put([column[name] for name in self.layout.features], batch.num_rows)
         if self.layout.target is not None:
-            self.labels.append(_labels(batch.column(place[self.layout.target]), self.layout.labels))
+            self.labels.append(_labels(column[self.layout.target], self.layout.labels))
         if self.layout.weight is not None:
-            self.weights.append(_numbers(batch.column(place[self.layout.weight])).astype(np.float64, copy=False))
+            self.weights.append(_numbers(column[self.layout.weight]).astype(np.float64, copy=False))
         self.n_filled += batch.num_rows
         return batch.num_rows
+
+    def _put(self, columns: list, n_rows: int) -> None:
+        rows = self.X[self.n_filled : self.n_filled + n_rows]
+        with np.errstate(over="ignore"):  # 1e300 becomes infinity in float32, which check_chunk reports
+            for j, column in enumerate(columns):
+                rows[:, j] = _numbers(column)
+
+    def _inputs(self):
+        return self.X[: self.n_filled]
 
     def chunk(self) -> Chunk:
         """The filled part; labels and weights are copied, since they may be views of the file's memory."""
         y = np.concatenate(self.labels) if self.labels else None
         weight = np.concatenate(self.weights) if self.weights else None
-        return Chunk(self.X[: self.n_filled], y, weight, self.start)
+        return Chunk(self._inputs(), y, weight, self.start)
+
+
+class _FillingTable(_Filling):
+    """A chunk of a table, with columns of several types."""
+
+    def __init__(self, start: int, n_rows: int, layout: _Layout):
+        pandas()
+        super().__init__(start, 0, layout)
+        self.n_rows, self.X = n_rows, []
+
+    def _put(self, columns: list, n_rows: int) -> None:
+        assert self.layout.reading is not None
+        cells = [self.layout.reading.cells(name, column) for name, column in zip(self.layout.features, columns)]
+        self.X.append(pyarrow().table(cells, names=list(self.layout.features)).to_pandas(ignore_metadata=True))
+
+    def _inputs(self):
+        return joined(self.X)
 
 
 def _numbers(column) -> np.ndarray:
@@ -277,10 +369,11 @@ def _check_fits(seen: Schema, first: Schema, layout: _Layout, exactly: bool) -> 
             f"{has} has the column {name!r}, but {lacks} does not; all files need the same columns, or set columns=."
         )
     for name in layout.features:
-        if kind_of_type(seen.types[name]) not in NUMERIC:
+        type_ = seen.types[name]
+        if kind_of_type(type_.value_type if pyarrow().types.is_dictionary(type_) else type_) not in (*NUMERIC, TEXT):
             raise ValueError(
-                f"the column {name!r} of {seen.path} holds {seen.types[name]}, not numbers; encode it first "
-                "(for example with skrub's TableVectorizer), or select the numeric columns with columns=."
+                f"the column {name!r} of {seen.path} holds {type_}, neither numbers nor categories; convert "
+                "it first, or select other columns with columns=. For dates, use kproba.tabular or kproba fit."
             )
     if layout.weight is not None and kind_of_type(seen.types[layout.weight]) not in NUMERIC:
         found = seen.types[layout.weight]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ..exceptions import EncodingGuessWarning
 from ..messages import warn
 from .encodings import BLOCK_BYTES, MOST_BLOCKS, WESTERN, detect
-from .kinds import NUMERIC, cast, kind_of_type, pandas, plain, pyarrow
+from .kinds import NUMERIC, NotPlainNumbers, cast, kind_of_type, pandas, plain, pyarrow
 
 #: pyarrow's CSV reader keeps some forty blocks in flight; this size was as fast as any and needs 20 MB.
 _CSV_BLOCK_BYTES = 1 << 19
@@ -333,8 +333,10 @@ def reading(path: str, format: str) -> Iterator[None]:
         ) from error
     except (ValueError, OSError, EOFError, KeyError, csv.Error, pyarrow().ArrowException) as error:
         said = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        kind = FORMATS[format]
-        raise ValueError(f"{path} cannot be read as {kind.name}: {said}. {kind.advice}") from error
+        kind, is_word = FORMATS[format], "conversion error" in said
+        raise (NotPlainNumbers if is_word else ValueError)(
+            f"{path} cannot be read as {kind.name}: {said}. {kind.advice}"
+        ) from error
 
 
 def schema_of(path: str, format: str) -> Schema:

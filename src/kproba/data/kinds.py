@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from ..messages import needed
 
 #: Integers without missing values, numbers, booleans without and with missing values, and strings: names of pandas.
 INTEGER, NUMBER, BOOLEAN, NULLABLE_BOOLEAN, TEXT = "int64", "float64", "bool", "boolean", "str"
@@ -15,20 +16,19 @@ EMPTY = "empty"
 NUMERIC = (INTEGER, NUMBER, BOOLEAN, NULLABLE_BOOLEAN, EMPTY)
 
 
+class NotPlainNumbers(ValueError):
+    """Columns of numbers have missing values, or words where the first rows have numbers."""
+
+
 def pyarrow(module: str | None = None) -> Any:
     """pyarrow or one of its modules, imported on demand because it is optional."""
-    try:
-        return import_module("pyarrow" if module is None else f"pyarrow.{module}")
-    except ImportError as error:
-        raise ImportError("reading and writing files needs pyarrow: pip install 'kproba[files]'") from error
+    name = "pyarrow" if module is None else f"pyarrow.{module}"
+    return needed(name, "reading and writing files needs pyarrow", "files")
 
 
 def pandas() -> Any:
     """pandas, imported on demand because it is optional."""
-    try:
-        return import_module("pandas")
-    except ImportError as error:
-        raise ImportError("reading tables with mixed columns needs pandas: pip install 'kproba[tables]'") from error
+    return needed("pandas", "reading tables with mixed columns needs pandas", "tables")
 
 
 def kind_of_column(column) -> str:

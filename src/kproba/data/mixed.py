@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import datetime
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from scipy import sparse
 
 from ..exceptions import UnreadableWarning, UnseenWarning
 from ..messages import did_you_mean, listing, warn
+from ..threads import row_slices
 from .labels import is_missing
 from .text_numbers import is_missing_text, style_of, to_numbers
 
@@ -30,6 +33,8 @@ FEWEST_ROWS = 3
 MOST_MARKED = 12
 #: Codes of a value that the training rows do not have. Rare levels and missing values have the codes after the others.
 UNSEEN = -1
+#: Codes are written in blocks of about this size.
+BLOCK_BYTES = 1 << 15
 #: Number of values of which all must be unseen for a warning.
 SEVERAL = 5
 #: Names of columns that often hold codes, and the largest share of distinct values among the rows of such a column.
@@ -50,7 +55,16 @@ class Cells(NamedTuple):
     @property
     def counts(self) -> np.ndarray:
         """Number of rows of each value."""
-        return np.bincount(self.place[self.place >= 0], minlength=len(self.values))
+        total = np.zeros(len(self.values) + 1, dtype=np.intp)
+        for rows in row_slices(len(self.place), 8, BLOCK_BYTES):
+            total += np.bincount(self.place[rows].astype(np.intp) + 1, minlength=len(total))
+        return total[1:]
+
+    def texts(self, name: Any = None) -> Iterator[str]:
+        """The values as text; in blocks, since an index of pandas makes an object of each of its values at once."""
+        for block in row_slices(len(self.values), 64, BLOCK_BYTES):
+            for value in self.values[block]:
+                yield as_text(value, name)
 
 
 @dataclass(frozen=True)
@@ -66,20 +80,21 @@ class Number:
         """Number of columns of the matrix."""
         return 1 + self.has_gaps
 
-    def floats(self, name: Any, column: Any) -> np.ndarray:
-        """The numbers of new rows; NaN if missing."""
+    def floats(self, name: Any, column: Any, is_new: bool = True) -> np.ndarray:
+        """The numbers of rows; NaN if missing."""
         found = _as_floats(name, column)
-        return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark)
+        return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark, is_new)
 
-    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
+    def write(self, name: Any, column: Any, out: np.ndarray, is_new: bool) -> None:
         """Write the columns of the matrix: the numbers, and which of them are missing."""
-        found = self.floats(name, column)
+        found = self.floats(name, column, is_new)
         missing = np.isnan(found)
         if self.has_gaps:
             out[:, 1] = missing
-        elif missing.any():
+        elif is_new and missing.any():
             warn_of_gaps([name])
-        out[:, 0] = np.where(missing, self.center, found)
+        out[:, 0] = found
+        out[missing, 0] = self.center
 
     def decoded(self, block: np.ndarray) -> np.ndarray:
         """The numbers, NaN where one is missing."""
@@ -100,7 +115,7 @@ class Category:
     @classmethod
     def of(cls, cells: Cells, marks_levels: bool = False) -> Category:
         counts: Counter[str] = Counter()
-        for text, n in zip(map(as_text, cells.values), cells.counts.tolist()):
+        for text, n in zip(cells.texts(), cells.counts.tolist()):
             counts[text] += n
         several = tuple(sorted(text for text, n in counts.items() if n >= FEWEST_ROWS))
         rare = tuple(sorted(text for text, n in counts.items() if 0 < n < FEWEST_ROWS))
@@ -124,17 +139,29 @@ class Category:
         found.update(dict.fromkeys(self.rare, len(self.levels)))
         return found
 
-    def write(self, name: Any, column: Any, out: np.ndarray) -> None:
-        """Write the columns of the matrix: the codes, or which of them it is."""
-        cells, codes = cells_of(name, column), self.codes
-        known = [codes.get(as_text(value, name), UNSEEN) for value in cells.values]
-        self._warn_if_unseen(name, cells, known)
-        found = np.array([*known, self.missing], dtype=np.float64)[cells.place]  # the last one for −1
-        out[:] = found[:, None] == self.marked if self.marked else found[:, None]
+    def code(self, text: str) -> int:
+        """The code of a value, by bisection of the sorted levels: a dictionary of very many takes more memory."""
+        for texts, codes in ((self.levels, None), (self.rare, len(self.levels))):
+            place = bisect_left(texts, text)
+            if place < len(texts) and texts[place] == text:
+                return place if codes is None else codes
+        return UNSEEN
 
-    def _warn_if_unseen(self, name: Any, cells: Cells, known: list[int]) -> None:
-        n_present = int(cells.counts.sum())
-        if n_present >= SEVERAL and all(code == UNSEEN for code, n in zip(known, cells.counts) if n):
+    def write(self, name: Any, column: Any, out: np.ndarray, is_new: bool) -> None:
+        """Write the columns of the matrix: the codes, or which of them it is."""
+        cells = cells_of(name, column)
+        codes = chain(map(self.code, cells.texts(name)), [self.missing])  # the last one, which is that of −1
+        known = np.fromiter(codes, float, len(cells.values) + 1)
+        if is_new:
+            self._warn_if_unseen(name, cells, known[:-1])
+        for rows in row_slices(len(out), 8 * self.width, BLOCK_BYTES):
+            found = known[cells.place[rows], None]
+            out[rows] = found == self.marked if self.marked else found
+
+    def _warn_if_unseen(self, name: Any, cells: Cells, known: np.ndarray) -> None:
+        counts = cells.counts
+        n_present = int(counts.sum())
+        if n_present >= SEVERAL and (known[counts > 0] == UNSEEN).all():
             warn(
                 f"column {name!r}: none of the {n_present} values, such as {as_text(cells.values[0])!r}, occurred in "
                 f"the training rows, which have {listing(self.levels)}; check that the columns are in order.",
@@ -183,12 +210,28 @@ class MixedColumns:
         ends = np.cumsum([column.width for column in self.columns]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends)]
 
-    def __call__(self, X: Any) -> np.ndarray:
-        """The matrix of rows with these columns."""
+    def __call__(self, X: Any, is_new: bool = True) -> np.ndarray:
+        """The matrix of rows with these columns.
+
+        New rows may write numbers in another way, and cause warnings. A part of the training rows
+        (``is_new=False``) is read in the same way as all of them.
+        """
         matrix = np.empty((X.shape[0], len(self.origins)))
         for (name, values), column, block in zip(columns_of(X), self.columns, self._blocks):
-            column.write(name, values, matrix[:, block])
+            column.write(name, values, matrix[:, block], is_new)
         return matrix
+
+    def with_gaps(self, gaps: Sequence[bool]) -> MixedColumns:
+        """The same, with gaps in further columns of numbers than the rows have that were looked at."""
+        found = zip(self.columns, gaps)
+        return MixedColumns(
+            tuple(replace(each, has_gaps=True) if more and isinstance(each, Number) else each for each, more in found)
+        )
+
+    def numbers(self, names: Sequence[str] | None) -> frozenset[str]:
+        """The names of the columns of numbers that have decimal points, as in files."""
+        found = zip(names if names is not None else (), self.columns)
+        return frozenset(name for name, each in found if isinstance(each, Number) and each.mark == ".")
 
     def decoded(self, matrix: np.ndarray) -> np.ndarray:
         """The table that a matrix stands for: numbers with NaN, and if there are categories objects."""
@@ -339,8 +382,8 @@ def _is_category(column: Any, cells: Cells) -> bool:
 def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarray | None, str]:
     """The numbers of a column of text or objects, and its decimal mark; None if these are categories."""
     counts: Counter[str] = Counter()
-    for value, n in zip(cells.values, cells.counts.tolist()):
-        counts[as_text(value, name)] += n
+    for text, n in zip(cells.texts(name), cells.counts.tolist()):
+        counts[text] += n
     style = style_of(counts)
     if style is None and any(not is_missing_text(text) for text in counts):
         if or_category:
@@ -360,14 +403,14 @@ def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarra
     return _floats_of_cells(name, cells, mark), mark
 
 
-def _floats_of_cells(name: Any, cells: Cells, mark: str) -> np.ndarray:
-    """The numbers of cells, written with this decimal mark or consistently with another; NaN if missing or a word."""
-    texts = [as_text(value, name) for value in cells.values]
-    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False)
+def _floats_of_cells(name: Any, cells: Cells, mark: str, is_new: bool = False) -> np.ndarray:
+    """The numbers of cells, with this decimal mark or in new rows another one throughout; NaN if missing or a word."""
+    texts = list(cells.texts(name))
+    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False) if is_new else None
     numbers = to_numbers(texts, mark if style is None else style.mark)
     exact = [float(v) if isinstance(v, Real) else number for v, number in zip(cells.values, numbers)]
     words = [text for text in texts if not is_missing_text(text)]
-    if words and np.isnan(exact).all():
+    if is_new and words and np.isnan(exact).all():
         warn(
             f"column {name!r}: the model was fitted on numbers, but none of the values, such as {words[0]!r}, can be "
             "read as such; they are treated as missing.",
@@ -388,7 +431,7 @@ def _as_floats(name: Any, column: Any) -> np.ndarray | None:
     is_polars = hasattr(dtype, "is_numeric")
     if not (dtype.is_numeric() if is_polars else getattr(dtype, "kind", "") in ("i", "u", "f")):
         return None
-    if hasattr(column, "iloc"):
+    if hasattr(column, "iloc") and not isinstance(dtype, np.dtype):
         return _finite(name, column.to_numpy(dtype=np.float64, na_value=np.nan))
     return _finite(name, np.asarray(column.to_numpy() if is_polars else column, dtype=np.float64))
 
@@ -407,18 +450,28 @@ def cells_of(name: Any, column: Any) -> Cells:
         return Cells(column.cat.categories, np.asarray(column.cat.codes))
     if hasattr(column, "iloc"):
         return _factorized(name, column)
-    values = column.to_list() if hasattr(column, "to_list") else np.asarray(column).tolist()
-    number: dict[Any, int] = {}
+    return _numbered(name, column.to_list() if hasattr(column, "to_list") else np.asarray(column).tolist())
+
+
+def _numbered(name: Any, values: list[Any]) -> Cells:
+    """The distinct objects of a list; True and 1 are equal to Python, but not the same value of a category."""
+    number: dict[tuple[bool, Any], int] = {}
     try:
-        index = [-1 if is_missing(value) else number.setdefault(value, len(number)) for value in values]
+        index = [
+            -1 if is_missing(value) else number.setdefault((isinstance(value, bool | np.bool_), value), len(number))
+            for value in values
+        ]
     except TypeError as error:
-        raise _not_a_cell(name, _unhashable(column)) from error
-    return Cells(list(number), np.array(index, dtype=np.intp))
+        raise _not_a_cell(name, _unhashable(values)) from error
+    return Cells([value for _, value in number], np.array(index, dtype=np.intp))
 
 
 def _factorized(name: Any, column: Any) -> Cells:
     from pandas import factorize
+    from pandas.api.types import infer_dtype
 
+    if column.dtype == object and infer_dtype(column, skipna=True).startswith("mixed"):
+        return _numbered(name, column.tolist())
     try:
         place, values = factorize(column, use_na_sentinel=True)
     except TypeError as error:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from queue import SimpleQueue
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..arrays import Device, is_tensor, to_numpy
 from ..threads import row_slices
+from .kinds import NotPlainNumbers
 from .labels import LARGEST_WEIGHT, SMALLEST_WEIGHT, is_missing
+from .look import Look
 
 #: Approximate size of a chunk of inputs: large enough that the overhead per chunk does not matter.
 CHUNK_BYTES = 16 << 20
@@ -30,10 +32,11 @@ Item = TypeVar("Item")
 class Chunk(NamedTuple):
     """Consecutive rows: ``X`` (m, d), labels ``y`` (m,), ``weight`` (m,), and the index of the first row.
 
-    Labels are not encoded. ``y`` and ``weight`` are None if the source has none.
+    Labels are not encoded. ``y`` and ``weight`` are None if the source has none. ``X`` is a matrix of numbers, or a
+    frame if it comes from ``Source.tables``.
     """
 
-    X: np.ndarray
+    X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
     start: int
@@ -44,7 +47,7 @@ class Chunk(NamedTuple):
 
 
 class CheckedInputs(np.ndarray):
-    """Inputs known to be finite, with columns in the model's order: they need not be checked again."""
+    """Inputs known to be finite or missing, with columns in the model's order: they need not be checked again."""
 
 
 class Source(ABC):
@@ -58,10 +61,37 @@ class Source(ABC):
     chunk_bytes: int
     #: whether the rows are in memory and cannot change between passes
     is_in_memory = False
+    #: whether some columns hold more than numbers by their types, so that there are only ``tables``
+    has_categories = False
+    #: whether numbers may be missing
+    takes_gaps = True
 
     @abstractmethod
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
         """The rows from ``start_row`` on; ``columns_only`` skips labels and weights."""
+
+    def tables(
+        self, start_row: int = 0, columns_only: bool = False, numbers: Collection[str] | None = None, rows: int = 0
+    ) -> Iterator[Chunk]:
+        """The rows as frames in chunks of ``rows``, if the source has columns of several types; else like ``chunks``.
+
+        ``numbers`` are the columns that are read as numbers where possible, if that is known already.
+        """
+        return self.chunks(start_row, columns_only)
+
+    def look(self, size: int, seed: int) -> Look:
+        """A sample of the rows of the table, and which columns have gaps; takes a pass."""
+        total = None
+        for chunk in ahead(self.tables(columns_only=True)):
+            found = Look.at(chunk.X, chunk.start, size, seed)
+            total = found if total is None else total + found
+        if total is None:
+            raise ValueError(f"{self.name} has no rows.")
+        return total
+
+    def encoded(self, columns) -> Source:
+        """The rows as the matrix that ``columns``, a ``MixedColumns``, makes of the table."""
+        return EncodedSource(self, columns)
 
     @property
     def chunk_rows(self) -> int:
@@ -139,7 +169,7 @@ class ArraySource(Source):
 class TensorSource(ArraySource):
     """Rows of a tensor, which stay on their device; labels and weights are NumPy arrays."""
 
-    is_in_memory = True
+    is_in_memory, takes_gaps = True, False
 
     def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = CHUNK_BYTES):
         device = Device.of(X)
@@ -150,6 +180,23 @@ class TensorSource(ArraySource):
 
     def _part(self, rows: slice):
         return self._X[rows, ...]
+
+
+class EncodedSource(Source):
+    """The rows of a table with categories or missing values as a matrix, encoded chunk by chunk."""
+
+    feature_names = None
+
+    def __init__(self, source: Source, columns):
+        self._source, self._columns = source, columns
+        self.name, self.n_rows, self.chunk_bytes = source.name, source.n_rows, source.chunk_bytes
+        self.n_features, self.dtype = len(columns.origins), np.dtype(np.float64)
+        self.is_in_memory, self.where = source.is_in_memory, source.where  # type: ignore[method-assign]
+
+    def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
+        numbers = self._columns.numbers(self._source.feature_names)
+        for chunk in self._source.tables(start_row, columns_only, numbers, self.chunk_rows):
+            yield chunk._replace(X=self._columns(chunk.X, is_new=False))
 
 
 def as_source(X, y=None, weight=None) -> Source | None:
@@ -167,22 +214,30 @@ def as_source(X, y=None, weight=None) -> Source | None:
     return X
 
 
-def check_chunk(chunk: Chunk, source: Source | str) -> Chunk:
+def check_chunk(chunk: Chunk, source: Source | str, allow_nan: bool = False) -> Chunk:
     """The same chunk, or a ValueError that locates a NaN, an infinity, a missing label or an invalid weight."""
     where = source.where if isinstance(source, Source) else f"row {{}} of {source}".format
     if not all_finite(chunk.X):
-        X = to_numpy(chunk.X)
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        found = "NaN" if np.isnan(X[row, column]) else "infinity"
-        names = source.feature_names if isinstance(source, Source) else None
-        name = repr(names[column]) if names is not None else str(column)
-        raise ValueError(
-            f"Input X contains {found} in column {name}, {where(chunk.start + row)} (counted from 0); "
-            "drop or fill such rows first."
-        )
+        _refuse_first(np.isinf(to_numpy(chunk.X)), "infinity", chunk, source, where)
+        if not allow_nan:
+            _refuse_first(np.isnan(to_numpy(chunk.X)), "NaN", chunk, source, where)
     _check_labels(chunk, where)
     _check_weight(chunk, where)
     return chunk
+
+
+def _refuse_first(is_bad: np.ndarray, found: str, chunk: Chunk, source: Source | str, where) -> None:
+    """Raise an error for the first bad value, if there is one."""
+    if not is_bad.any():
+        return
+    row, column = np.argwhere(is_bad)[0]
+    names = source.feature_names if isinstance(source, Source) else None
+    name = repr(names[column]) if names is not None else str(column)
+    kind = NotPlainNumbers if found == "NaN" else ValueError
+    raise kind(
+        f"Input X contains {found} in column {name}, {where(chunk.start + row)} (counted from 0); "
+        "drop or fill such rows first."
+    )
 
 
 def in_double(X):
@@ -294,14 +349,23 @@ def _produce(items: Iterable, ready: SimpleQueue[_Produced], slots: threading.Se
     ready.put(last)
 
 
-def inputs(source: Source, names=None) -> Iterator[np.ndarray]:
-    """The inputs without labels, chunk by chunk; columns in the order of ``names`` if both have names."""
+def inputs(source: Source, names=None, columns=None) -> Iterator[Any]:
+    """The inputs without labels, chunk by chunk; columns in the order of ``names`` if both have names.
+
+    For a model of a table, which knows its ``columns``, these are frames if the source has columns of several types.
+    """
     order = None
     if names is not None and source.feature_names is not None and list(names) != source.feature_names:
         missing = [name for name in names if name not in source.feature_names]
         if missing:
             raise ValueError(f"{source.name} has no column {missing[0]!r}, which the model was fitted on.")
         order = [source.feature_names.index(name) for name in names]
-    for chunk in ahead(source.chunks(columns_only=True)):
-        X = check_chunk(chunk, source).X
-        yield (X if order is None else X[:, order]).view(CheckedInputs)
+    for chunk in ahead(
+        source.chunks(columns_only=True) if columns is None else source.tables(0, True, columns.numbers(names))
+    ):
+        X = chunk.X
+        if isinstance(X, np.ndarray):
+            X = check_chunk(chunk, source, allow_nan=source.takes_gaps).X
+            yield (X if order is None else X[:, order]).view(CheckedInputs)
+        else:
+            yield X if order is None else X.iloc[:, order]

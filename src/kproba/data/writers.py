@@ -42,7 +42,7 @@ def write_probabilities(clf: Any, rows: Inputs, path: PathLike, *, verbose: int 
         RowProgress(verbose, source.n_rows, "probabilities") as progress,
         ProbabilityWriter(path, clf.classes_) as writer,
     ):
-        for X in inputs(source, getattr(clf, "feature_names_in_", None)):
+        for X in inputs(source, getattr(clf, "feature_names_in_", None), getattr(clf, "columns_", None)):
             proba = clf.predict_proba(X)
             writer.write(proba, clf.classes_[proba.argmax(axis=1)])
             progress.rows(len(X))

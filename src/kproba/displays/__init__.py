@@ -1,12 +1,8 @@
 """Plots of fitted models, with the interface of scikit-learn's displays. They need ``kproba[plot]``."""
 
-from .comparison import ScoresDisplay
 from .explanations import ExplanationDisplay
-from .import_vectors import ImportPathDisplay
-from .learnt import ImportanceDisplay, KernelLearningDisplay
-from .predictions import ConfidenceHistogramDisplay, ReliabilityDisplay
-from .risk import RiskCoverageDisplay
-from .search import SearchMapDisplay
+from .fitted import ImportanceDisplay, ImportPathDisplay, KernelLearningDisplay, SearchMapDisplay
+from .predictions import ConfidenceHistogramDisplay, ReliabilityDisplay, RiskCoverageDisplay, ScoresDisplay
 
 __all__ = [
     "ConfidenceHistogramDisplay",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ..messages import needed
+
 
 def pyplot():
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("displays need matplotlib: pip install 'kproba[plot]'") from error
-    return pyplot
+    needed("matplotlib", "displays need matplotlib", "plot")
+    return import_module("matplotlib.pyplot")
 
 
 def axes_for(ax) -> tuple[Any, Any]:

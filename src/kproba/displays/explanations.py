@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from ..explanations import Explanation, explain
 from ..explanations.explanation import shown
-from ..report.learnt import MOST_COLUMNS
+from ..report.fitted import MOST_COLUMNS
 from ..typing import Inputs
 from ..validation import check_count
 from ._drawing import axes_for
@@ -19,6 +20,7 @@ AGAINST, FOR = "tab:blue", "tab:red"
 SWARM, BINS = 0.8, 60
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExplanationDisplay:
     """Contributions of the columns to the score of one class: bars for one row, one point per row for several.
 
@@ -49,9 +51,8 @@ class ExplanationDisplay:
     'x1'
     """
 
-    def __init__(self, *, explanation: Explanation, most: int = MOST_COLUMNS) -> None:
-        self.explanation = explanation
-        self.most = most
+    explanation: Explanation
+    most: int = MOST_COLUMNS
 
     @classmethod
     def from_estimator(

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..arrays import Device, is_tensor, to_numpy
 from ..arrays import choose as choose_device
 from ..basis.basis import Basis
-from ..basis.device_basis import DeviceBasis
+from ..basis.local_basis import on_device
 from ..data.columns import explained, refuse_times
-from ..data.dask import computed, is_dask
+from ..data.dask import computed, floats_of, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
 from ..data.labels import check_groups, check_weights, class_factors, encode_labels, refuse_unknown_tags
 from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
@@ -139,7 +139,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError("X is a source of rows, which only fit and the predict methods accept; pass an array.")
         if isinstance(X, CheckedInputs) and not reset:
             check_columns(X.shape[1], self)
-            return np.asarray(X) if self.columns_ is None else self.columns_(np.asarray(X))
+            return self._filled(np.asarray(X)) if self.columns_ is None else self.columns_(np.asarray(X))
         items = self._read_items(X, reset)
         if items is not None:
             return items
@@ -170,7 +170,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             if not str(error).startswith("Input X contains NaN") or sparse.issparse(X) or self._is_precomputed:
                 raise
             X = X if is_rectangular(X) else np.asarray(X, dtype=np.float64)
-            return self._read_mixed(X, reset) if reset else self._filled(X)
+            if reset:
+                return self._read_mixed(X, reset)
+            return self._filled(validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"))
 
     def _read_mixed(self, X, reset: bool) -> np.ndarray:
         """A table with categories or missing values as a matrix; the first one is remembered."""
@@ -180,17 +182,19 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             self._remember_columns(X)
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
-        return check_array(self.columns_(X), ensure_min_samples=1 if reset else 0)  # type: ignore[misc]
+        matrix = self.columns_(X, is_new=not reset)  # type: ignore[misc]
+        return check_array(matrix, ensure_min_samples=1 if reset else 0)
 
     def _remember_columns(self, X) -> None:
         """Look at the columns of a mixed table, or of a sample of it."""
         validate_data(self, X, reset=True, skip_check_array=True)
         self.columns_ = MixedColumns.of(X, self.categorical_features, self._may_learn_kernel)
 
-    def _filled(self, X) -> np.ndarray:
-        """Numbers with gaps, for a model of rows that had none: medians of the centres take their place."""
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+    def _filled(self, X: np.ndarray) -> np.ndarray:
+        """Numbers that may have gaps, for a model of rows that had none: medians of the centres take their place."""
         missing = np.isnan(X)
+        if not missing.any():
+            return X
         names = getattr(self, "feature_names_in_", range(X.shape[1]))
         warn_of_gaps([names[j] for j in np.flatnonzero(missing.any(axis=0))])
         centers = self.centers_.toarray() if sparse.issparse(self.centers_) else self.centers_
@@ -346,7 +350,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _scores_on_device(self, device: Device, X) -> np.ndarray:
         """The same, computed on the device of the rows or the one that the user chose."""
         X = check_tensor(device.floats(X), self) if is_tensor(X) else device.put(self._check_inputs(X, reset=False))
-        basis = DeviceBasis.of(self._basis_here, device).for_scores(self.coef_)
+        basis = on_device(self._basis_here, device).for_scores(self.coef_)
         X = basis.to_device(X)
         scaled = X if self.scaling_ is None else self.scaling_(X)
         return basis.scores(scaled, self.coef_).astype(np.float64, copy=False) + self.intercept_
@@ -359,15 +363,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         self.basis_ = replace(basis.detached(), workers=1)
         self.kernel_ = self._plain_kernel(self.basis_.kernel)
         self.width_ = self.kernel_.width
-        self.centers_ = self._in_users_units(self.basis_.centers)
+        centers = self.basis_.centers
+        self.centers_ = self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
 
     @property
     def _basis_here(self) -> Basis:
         """The basis with the number of threads of this process, which may differ from the one that fitted it."""
         return replace(self.basis_, workers=n_workers(self.n_jobs))
-
-    def _in_users_units(self, centers):
-        return self._decoded(centers if self.scaling_ is None else self.scaling_.inverse(centers))
 
     def _decoded(self, rows):
         """Unscaled rows with the user's columns: categories instead of codes, and missing values."""
@@ -510,21 +512,21 @@ def over_source(estimator, name: str, X):
     check_is_fitted(estimator)
     method = getattr(estimator, name)
     if isinstance(X, Source):
-        parts = inputs(X, getattr(estimator, "feature_names_in_", None))
+        parts = inputs(X, getattr(estimator, "feature_names_in_", None), estimator.columns_)
         return np.concatenate([method(part) for part in parts])
     # a Dask frame has an empty pandas frame as metadata, on which scikit-learn can check the column names
     described = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, described, reset=False, skip_check_array=True)
     if estimator.columns_ is not None and hasattr(X, "columns"):
-        return X.map_partitions(method, meta=method(X._meta_nonempty)[:0])
+        return X.map_partitions(method, meta=method(X._meta))
     rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if len(rows.chunks[1]) > 1:
         rows = rows.rechunk({1: -1})
     few = method(np.zeros((1, rows.shape[1])).view(CheckedInputs))
 
     def of_block(block):
-        chunk = Chunk(np.asarray(block), None, None, 0)
-        return method(check_chunk(chunk, "a partition of X").X.view(CheckedInputs))
+        chunk = Chunk(floats_of(block), None, None, 0)
+        return method(check_chunk(chunk, "a partition of X", allow_nan=True).X.view(CheckedInputs))
 
     if few.ndim == 1:
         return rows.map_blocks(of_block, dtype=few.dtype, drop_axis=1)

@@ -26,8 +26,9 @@ from ..search.staged import most_informative_tags
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
-#: A sharp learnt kernel uses all rows as centres up to this number; their kernel matrix takes 0.8 GB.
-DENSE_ROWS = 10_000
+#: With a learnt kernel all rows are centres: of one system up to the first number of rows, and up to the second if
+#: local models would be worse; otherwise of local models.
+FEW_ROWS, DENSE_ROWS = 4000, 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
@@ -110,10 +111,15 @@ def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
         fold_model.set_params(centers=min(params["centers"], len(rows)))
     if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
-    if learnt.all_rows and model._ridge_is_noise and _is_auto(model.centers) and len(rows) <= DENSE_ROWS:
-        fold_model.set_params(centers="all")
+    if model._ridge_is_noise and model._may_be_local:
+        fold_model.set_params(centers=centers_in_memory(learnt, rows.n_distinct))
     groups = {} if rows.together is None else {"groups": rows.together}
     return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
+
+
+def centers_in_memory(learnt: LearntKernel, n: int) -> str:
+    """What ``centers="auto"`` means for a learnt kernel and n distinct rows in memory."""
+    return "all" if n <= (DENSE_ROWS if learnt.is_dense else FEW_ROWS) else "local"
 
 
 def _with_unseen_classes(proba: np.ndarray, known: np.ndarray, rows: Rows) -> np.ndarray:

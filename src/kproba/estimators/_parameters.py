@@ -65,9 +65,10 @@ def check_search_parameters(model) -> None:
     check_count("folds", model.folds, least=2)
 
 
-def check_ridge_and_centers(model, or_zero: bool = False) -> None:
+def check_ridge_and_centers(model, or_zero: bool = False, names: tuple[str, ...] = ("auto", "all", "class")) -> None:
+    """Raise an error for an invalid ridge, or for centres that are not among the ``names`` and not given otherwise."""
     check_positive("ridge", model.ridge, words=("auto",), largest=LARGEST_RIDGE, or_zero=or_zero)
-    _check_center_mode(model.centers)
+    _check_center_mode(model.centers, names)
 
 
 def check_centers_against(model, rows: Rows, n_given: int, makes_squares: bool) -> None:
@@ -90,7 +91,7 @@ def center_choice(model, scaling) -> CenterChoice:
 
 def knows_number_of(centers) -> bool:
     """Whether the number of centres follows from the number of rows."""
-    return isinstance(centers, str | Integral) and centers != "class"
+    return isinstance(centers, str | Integral) and centers not in ("class", "local")
 
 
 def scores_of_all(loo) -> Iterator[str]:
@@ -101,18 +102,18 @@ def scores_of_all(loo) -> Iterator[str]:
 
 def center_for_every_row(centers) -> Iterator[str]:
     """Why ``centers`` needs all rows in memory, if it does."""
-    if isinstance(centers, str) and centers != "auto":
+    if isinstance(centers, str) and centers not in ("auto", "local"):
         yield (
             f"centers={centers!r} makes every row a centre, which is too many for a source of rows; use "
             "'auto', a number, or an array of points."
         )
 
 
-def _check_center_mode(centers) -> None:
-    known = "'auto', 'all', 'class', ('class', number), an integer, or an array of points"
+def _check_center_mode(centers, names: tuple[str, ...]) -> None:
+    known = f"{', '.join(map(repr, names))}, ('class', number), an integer, or an array of points"
     if isinstance(centers, str):
-        if centers not in ("auto", "all", "class"):
-            hint = did_you_mean(centers, ("auto", "all", "class"))
+        if centers not in names:
+            hint = did_you_mean(centers, names)
             raise ValueError(f"centers must be {known}, got {centers!r}{hint}.")
     elif (
         centers is None

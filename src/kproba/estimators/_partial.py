@@ -109,6 +109,8 @@ class TakesMoreRows:
 
 def _add_rows(model, X, y, classes, sample_weight) -> None:
     model._check_parameters()
+    if isinstance(getattr(model, "centers", None), str) and model.centers == "local":
+        raise ValueError("partial_fit needs one basis for all rows; use centers='auto' or a number, or fit.")
     first = not hasattr(model, "_partial")
     device = choose_device(model.device, X)
     source = _batch(model, X, y, sample_weight, first)

@@ -16,14 +16,14 @@ from ..arrays import is_tensor, to_numpy
 from ..data.all_rows import AllRows, SumsOverRows
 from ..data.checkpoint import Checkpoint
 from ..data.columns import refuse_times
-from ..data.dask import DaskSource, encoded, is_dask
+from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
+from ..data.kinds import NotPlainNumbers
 from ..data.labels import check_weights, encode_labels
-from ..data.mixed import is_mixed
 from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
-from ..data.summary import SAMPLE_ROWS, Summary, SummaryOf, sample_size
+from ..data.summary import Summary, SummaryOf, sample_size
 from ..data.sweep import sweep_source
 from ..progress import RowProgress
 from ..validation import check_lengths
@@ -112,14 +112,11 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
     """Summarise all rows in one pass; keep them all if they are few, otherwise a sample."""
     if (reason := model._why_in_memory()) is not None:
         raise ValueError(reason)
-    if model.columns_ is None:  # otherwise the source has a matrix, and the columns of the table are known
-        _name_columns(model, source)
     if checkpoint is not None and isinstance(source, DaskSource):
         raise ValueError("checkpoint does not apply to a Dask collection: Dask recomputes lost results itself.")
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     seed = model._seed() if saved is None else saved.seed(model._seed())
-    record = PassRecord(inputs=saved is not None or not source.is_in_memory)
-    summary = summarise(model, source, seed, record)
+    source, record, summary = _summarise_table(model, source, seed, saved)
     summary.classes(classes)  # raises an error if there are no classes
     if summary.has_all and classes is None:
         return _read_few(model, summary, saved)
@@ -145,12 +142,39 @@ def _name_columns(model, source: Source) -> None:
         model.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
 
-def _mixed_source(model, X, y, sample_weight) -> DaskSource:
-    """A Dask frame with categories: a sample shows its columns, which are encoded where the partitions are."""
-    n_rows = max(1, len(X))
-    some = X.sample(frac=min(1.0, SAMPLE_ROWS / n_rows), random_state=model._seed()).compute()
-    model._remember_columns(some)
-    return DaskSource(encoded(X, model.columns_), y, sample_weight)
+def _summarise_table(model, source: Source, seed: int, saved: Checkpoint | None) -> tuple[Source, PassRecord, Summary]:
+    """The source as a matrix, the record of its first pass, and the summary of its rows.
+
+    If there are categories or missing values, a sample shows what the columns hold; every part is encoded with that.
+    Whether numbers are missing is only known once they are read.
+    """
+    is_encoded = model.columns_ is not None  # a table in memory is a matrix already
+    if not is_encoded and has_categories(source, model.categorical_features):
+        source, is_encoded = _encoded(model, source, seed), True
+    elif not is_encoded:
+        _name_columns(model, source)
+    record = PassRecord(inputs=saved is not None or not source.is_in_memory)
+    try:
+        return source, record, summarise(model, source, seed, record)
+    except NotPlainNumbers:
+        if is_encoded or not source.takes_gaps:
+            raise
+    model._forget("feature_names_in_")
+    return _summarise_table(model, _encoded(model, source, seed), seed, saved)
+
+
+def has_categories(source: Source, categorical_features: Any) -> bool:
+    """Whether a source holds more than numbers, by the types of its columns or because the user says so."""
+    is_named = not (categorical_features is None or isinstance(categorical_features, str))
+    return source.has_categories or is_named
+
+
+def _encoded(model, source: Source, seed: int) -> Source:
+    """The source as a matrix; sets the columns of the model."""
+    look = source.look(sample_size(source.n_features), seed)
+    model._remember_columns(look.table)
+    model.columns_ = model.columns_.with_gaps(look.gaps)
+    return source.encoded(model.columns_)
 
 
 def _read_few(model, summary: Summary, saved: Checkpoint | None) -> Training:
@@ -183,8 +207,6 @@ def _source_of(model, X, y, sample_weight) -> Source | None:
         raise TypeError(f"X is a PyTorch {type(X).__name__}; pass a tensor of all rows, or each batch to partial_fit.")
     if is_dask(X):
         refuse_times(X, type(model).__name__)
-        if hasattr(X, "columns") and is_mixed(X._meta, model.categorical_features):
-            return _mixed_source(model, X, y, sample_weight)
         return DaskSource(X, y, sample_weight)
     if is_tensor(X):
         return _tensor_source(X, y, sample_weight) if _is_large(model, X) else None

@@ -21,24 +21,21 @@ from ..exceptions import ConvergenceWarning
 from ..kernels import Kernel, as_kernels
 from ..kernels.projected import project_indefinite
 from ..links import Sigmoid, Softmax
-from ..problems.import_vectors import (
+from ..problems.import_vectors.held_out import leave_one_out
+from ..problems.import_vectors.model import ImportModel, Task
+from ..problems.import_vectors.path import (
     LOSS_FLOOR,
-    SEARCHES,
-    FirstRowsOf,
     Growth,
-    ImportModel,
     PathPoint,
-    Pool,
     Settings,
-    StreamedSearch,
-    Task,
     Tuning,
     best_of,
     follow,
-    leave_one_out,
     noticeable_best_of,
     tuning_split,
 )
+from ..problems.import_vectors.search import SEARCHES, Pool
+from ..problems.import_vectors.streamed import FirstRowsOf, StreamedSearch
 from ..problems.losses import Multinomial, Tags
 from ..progress import Progress
 from ..search.choose import UNIT_ROWS

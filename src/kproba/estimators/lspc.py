@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..basis.basis import Basis
+from ..data.all_rows import AllRows
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.scaling import scaled_rows
@@ -53,7 +54,7 @@ from ..typing import (
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_positive, is_subclass, look_up
 from ._base import KernelClassifier
-from ._learning import DENSE_ROWS, store_learnt
+from ._learning import centers_in_memory, store_learnt
 from ._parameters import (
     center_choice,
     center_for_every_row,
@@ -103,11 +104,13 @@ class LSPC(TakesMoreRows, KernelClassifier):
         a list.
     ridge : "auto", float or sequence of floats, default="auto"
         The regularisation strength λ above.
-    centers : "auto", "all", "class", ("class", int), int or array of shape (b, d), default="auto"
-        Basis points: all distinct rows (``"all"``, 2010 Eq. 5); for each class its own rows (``"class"``, Eq. 7) or
-        a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
-        your own points. ``"auto"`` uses all rows up to 2,000, or up to 10,000 if a learnt kernel is so sharp that
-        leave-one-out still gains from more centres, and beyond that a subset that grows slowly with n.
+    centers : "auto", "all", "local", "class", ("class", int), int or array of shape (b, d), default="auto"
+        Basis points: all distinct rows (``"all"``, 2010 Eq. 5); all rows again, but of overlapping regions with a
+        model each, whose scores are blended smoothly (``"local"``); for each class its own rows (``"class"``, Eq. 7)
+        or a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
+        your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n. With a
+        learnt kernel, it uses all rows up to 4,000, or up to 10,000 if leave-one-out prefers that to local models,
+        and local models beyond.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
@@ -309,7 +312,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             folds = int(self.folds) if self.selection == "cv" or data.has_groups else None
             best, self.scaling_ = choose(search, table, self.width, staged, folds=folds)
             rows = table.scaled_by(self.scaling_, data.rows)
-            final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
+            final = self._final_solve(search, rows, self._problem_of_all(search, rows, table, data), data.is_sample)
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
             solved = leave_groups_out(solved, rows, int(self.folds), data.seed)
         self._store_solution(solved, search.record, data.rows)
@@ -341,11 +344,18 @@ class LSPC(TakesMoreRows, KernelClassifier):
         return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
     def _center_choice(self, table: Prepared, data: Training) -> CenterChoice:
-        """How centres are chosen. A sharp learnt kernel needs every row as a centre, as far as they can be dense."""
-        is_sharp = table.learnt is not None and table.learnt.all_rows and not data.is_sample
-        if is_sharp and isinstance(self.centers, str) and self.centers == "auto" and data.size <= DENSE_ROWS:
-            return CenterChoice("all")
+        """How centres are chosen. With a learnt kernel every row is one, or of very many rows if it is sharp."""
+        if table.learnt is not None and self._may_be_local:
+            if not data.is_sample:
+                return CenterChoice(centers_in_memory(table.learnt, data.size))
+            if table.learnt.is_sharp and isinstance(data.everything, AllRows):  # partial_fit keeps one basis
+                return CenterChoice("local")
         return center_choice(self, table.scaling)
+
+    @property
+    def _may_be_local(self) -> bool:
+        """Whether ``centers="auto"`` may stand for local models, whose many small systems are solved on the CPU."""
+        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual and self.device_ is None
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
@@ -358,9 +368,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
         return least_squares(rows, basis, self._is_rkhs(), similarity, solver, self._rounds, seed=seed)
 
-    def _problem_of_all(self, search: Search, rows: Rows, data: Training):
+    def _problem_of_all(self, search: Search, rows: Rows, table: Prepared, data: Training):
         """A function that makes the problem on all rows from a kernel and an approximate ridge."""
-        everything = data.everything
+        everything, local = data.everything, self._center_choice(table, data)
 
         def in_memory(kernel: Kernel, ridge: float) -> Problem:
             problem: Any = search.pose(rows, kernel).on(self.device_)
@@ -369,8 +379,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
-            density = CenterChoice(self.centers).density_in_sample(data.size, rows.n_distinct)
-            choice = center_choice(self, self.scaling_)
+            choice = local if local.is_local else center_choice(self, self.scaling_)
+            density = choice.density_in_sample(data.size, rows.n_distinct)
             problem: Any = self._pose(choice, density, data.seed)(rows, kernel).on(self.device_)
             return problem.with_sums(everything, self.scaling_, ridge)
 
@@ -457,10 +467,12 @@ class LSPC(TakesMoreRows, KernelClassifier):
             self._check_sgd()
         if self._is_joint:
             self._check_joint()
+        if self._is_local:
+            self._check_local()
         if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
-        check_ridge_and_centers(self)
+        check_ridge_and_centers(self, names=("auto", "all", "local", "class"))
         look_up("solver", self.solver, SOLVERS, lambda own: is_subclass(own, Path), "a subclass of Path")
 
     def _check_cg(self) -> None:
@@ -495,6 +507,22 @@ class LSPC(TakesMoreRows, KernelClassifier):
                 raise ValueError(f"kernel=JointKernel(...) cannot be combined with {name}={value!r}; leave {name} out.")
 
     @property
+    def _is_local(self) -> bool:
+        return isinstance(self.centers, str) and self.centers == "local"
+
+    def _check_local(self) -> None:
+        """Regions split the columns of rows, and each has a dual system of its own."""
+        kernel = as_kernels(self.kernel)[0]
+        if self._is_precomputed or self._is_joint or kernel.compares != "vectors":
+            raise ValueError(f"centers='local' splits rows by their columns, but kernel={self.kernel!r} has none.")
+        if not self._solves_dual:
+            raise ValueError("centers='local' needs solver='auto', penalty='rkhs' and no class_similarity.")
+
+    @property
+    def _solves_dual(self) -> bool:
+        return self.solver == "auto" and self._is_rkhs() and self.class_similarity is None
+
+    @property
     def _has_own_centers(self) -> bool:
         return self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
 
@@ -510,6 +538,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _check_against(self, rows: Rows, n_given: int) -> None:
         """Raise an error for parameters that do not match the data."""
         check_centers_against(self, rows, n_given, self._makes_squares)
+        if self._is_local and (isinstance(rows.X, Items) or rows.is_sparse):
+            raise ValueError("centers='local' splits rows by their columns and needs a dense X, not a sparse one.")
         if self.solver == "cg" and isinstance(rows.X, Items):
             raise ValueError("solver='cg' needs numeric rows; use solver='auto' for a list.")
         if self.solver == "sgd" and rows.group is not None:

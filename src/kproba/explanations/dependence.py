@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import is_tensor
+from ..basis.local_basis import LocalBasis
 from ..data.mixed import Category, as_text, cells_of, columns_of, is_rectangular
 from ..data.sources import Source
 from ..kernels.by_column import ByColumn, split_by_column
@@ -146,6 +147,7 @@ def _splits(classifier, rows) -> bool:
         or is_tensor(rows)
         or classifier.device is not None
         or not isinstance(centers, np.ndarray)
+        or isinstance(classifier.basis_, LocalBasis)
     ):
         return False
     terms = split_by_column(kernel, n_columns(classifier))

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import choose as choose_device
 from ..arrays import to_numpy
+from ..basis.local_basis import LocalBasis
 from ..data.sources import in_double
 from ..estimators._base import KernelClassifier
 from ..kernels import KERNELS
@@ -38,6 +39,11 @@ class ColumnModel:
         """The classifier at the end of ``model``, or an error that says why it does not split by column."""
         classifier = check_classifier(model, caller)
         kernel, centers = classifier.basis_.kernel, classifier.basis_.centers
+        if isinstance(classifier.basis_, LocalBasis):
+            raise ValueError(
+                f"{caller}: the model blends local models of {classifier.basis_.regions.n_regions} regions, whose "
+                "weights depend on several columns at once; fit it with one set of centres, for example centers=2000."
+            )
         terms = split_by_column(kernel, n_columns(classifier))
         if terms is None:
             known = ", ".join(repr(name) for name, each in KERNELS.items() if "by_column" in vars(type(each)))

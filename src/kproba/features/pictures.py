@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..messages import needed
 from ..progress import Progress
 from ..validation import check_choice, check_count
 
@@ -201,7 +201,5 @@ METHODS: dict[str, Callable[[np.ndarray, int, int], np.ndarray]] = {"daisy": _da
 
 
 def _skimage(part: str | None = None) -> Any:
-    try:
-        return import_module("skimage" if part is None else f"skimage.{part}")
-    except ImportError as error:
-        raise ImportError("PictureDescriptors needs scikit-image: pip install 'kproba[pictures]'") from error
+    module = "skimage" if part is None else f"skimage.{part}"
+    return needed(module, "PictureDescriptors needs scikit-image", "pictures")

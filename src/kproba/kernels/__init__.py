@@ -7,9 +7,8 @@ from .additive import Additive, Pairs
 from .alignment import GlobalAlignment
 from .base import Kernel
 from .dot import Linear, Polynomial
-from .given import FromCallable, Precomputed
+from .given import FromCallable, JointKernel, Precomputed
 from .histogram import ChiSquared, Intersection
-from .joint import JointKernel
 from .learnt import Learnt
 from .radial import Gaussian, Laplacian, Matern, Radial
 from .sequence import HiddenMarkovKernel

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import in_place
-from .base import Kernel, check_width, symmetrised
+from .base import Kernel, symmetrised
 from .by_column import ByColumn, laplacian_columns
 from .codes import code_columns, differ, onnx_unequal, split_columns, unequal
 from .radial import positive_median
@@ -114,9 +114,6 @@ class Additive(Kernel):
     has_width: ClassVar[bool] = True
     name: ClassVar[str] = "additive"
 
-    def __post_init__(self):
-        check_width(self.width)
-
     def _of_sums(self, total, squares, share):
         return total
 
@@ -132,9 +129,6 @@ class Additive(Kernel):
             out[:] = self._of_sums(out, squares, share)
 
         return write
-
-    def of_pairs(self, pairs):
-        return pairs
 
     def pairs_on_device(self, device, X, Z):
         d = X.shape[1]

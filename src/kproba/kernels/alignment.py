@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..data.items import Sequences, Table
+from ..messages import needed
 from .base import Untiled, check_width
 from .radial import DivergenceKernel, positive_median
 
@@ -52,7 +52,7 @@ class GlobalAlignment(Untiled, DivergenceKernel):
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
-        check_width(self.width)
+        super().__post_init__()
         check_width(self.sigma)
 
     def read(self, X) -> Sequences:
@@ -73,7 +73,8 @@ class GlobalAlignment(Untiled, DivergenceKernel):
 
     def _distances(self, X: Sequences, Z: Sequences, workers: int) -> np.ndarray:
         with np.errstate(all="ignore"):
-            values = _tslearn().cdist_gak(list(X), list(Z), sigma=float(self.sigma), n_jobs=workers)
+            tslearn = needed("tslearn.metrics", "GlobalAlignment requires tslearn", "alignment")
+            values = tslearn.cdist_gak(list(X), list(Z), sigma=float(self.sigma), n_jobs=workers)
             distances = np.maximum(-2.0 * np.log(values), 0.0)
         if not np.isfinite(distances).all():
             i, j = np.argwhere(~np.isfinite(distances))[0]
@@ -90,10 +91,3 @@ def _bandwidth(X: Sequences) -> float:
     frames = some.frames[:: max(1, len(some.frames) // 1000)]
     square = np.square(frames[:, None] - frames[None]).sum(axis=2)
     return float(np.sqrt(positive_median(square) * np.median(some.lengths)))
-
-
-def _tslearn():
-    try:
-        return import_module("tslearn.metrics")
-    except ImportError as error:
-        raise ImportError("GlobalAlignment requires tslearn: pip install 'kproba[alignment]'") from error

@@ -43,6 +43,9 @@ class Kernel:
     #: the numbers of the columns that hold codes of categories, see :mod:`.codes`
     categorical: tuple[int, ...] = ()
 
+    def __post_init__(self):
+        check_width(self.width)
+
     def read(self, X) -> Any:
         """X as the items this kernel compares if they are not vectors; None for a numeric table."""
         return None
@@ -56,8 +59,8 @@ class Kernel:
         raise NotImplementedError
 
     def of_pairs(self, pairs: np.ndarray) -> np.ndarray:
-        """Kernel values of ``pairs``, computed in place."""
-        raise NotImplementedError
+        """Kernel values of ``pairs``, computed in place; by default the statistic is the value."""
+        return pairs
 
     def pairs_on_device(self, device, X, Z):
         """The same statistic for tensors on a device, as a tensor on that device."""
@@ -78,6 +81,10 @@ class Kernel:
     def by_column(self, d: int) -> tuple[ByColumn, ...]:
         """The kernel of d columns as a sum of functions of one column at a time, for explanations; optional."""
         raise NotImplementedError
+
+    def column_weights(self, d: int) -> np.ndarray:
+        """How finely the kernel resolves each of d columns, up to a common factor."""
+        return np.ones(d)
 
     def width_unit(self, pairs: np.ndarray) -> float:
         """The median heuristic: a width that suits a sample of pairs."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import Kernel, check_width, dot
+from .base import Kernel, dot
 from .by_column import ByColumn
 
 
@@ -37,9 +37,6 @@ class Linear(Kernel):
     def pairs_on_device(self, device, X, Z):
         return device.product(X, Z.mT)
 
-    def of_pairs(self, pairs):
-        return pairs
-
     def onnx_scores(self, X, Z, coef):
         """A linear model has one coefficient per column and needs no centres."""
         return X.product(Z.astype(np.float64).T @ coef)
@@ -64,7 +61,7 @@ class Polynomial(Kernel):
     has_width: ClassVar[bool] = True
 
     def __post_init__(self):
-        check_width(self.width)
+        super().__post_init__()
         if int(self.degree) != self.degree or self.degree < 1:
             raise ValueError(f"degree must be an int in the range [1, inf), got {self.degree!r}.")
 

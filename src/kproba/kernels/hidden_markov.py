@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 import joblib
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import logsumexp
 
 from ..data.items import Sequences
 from ..exceptions import DegenerateModelWarning
+from ..messages import needed
 from ..progress import Progress
 from ..threads import fill_tiles, row_slices
 
@@ -188,10 +188,7 @@ def _as_hmmlearn(covariance: np.ndarray, covariance_type: str) -> np.ndarray:
 
 
 def _hmmlearn():
-    try:
-        return import_module("hmmlearn.hmm")
-    except ImportError as error:
-        raise ImportError("HiddenMarkovKernel requires hmmlearn: pip install 'kproba[sequences]'") from error
+    return needed("hmmlearn.hmm", "HiddenMarkovKernel requires hmmlearn", "sequences")
 
 
 def log_likelihoods(X: Sequences, models: Models, workers: int = 1) -> np.ndarray:

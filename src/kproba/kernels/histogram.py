@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from .base import Kernel, check_width
+from .base import Kernel
 from .by_column import ByColumn
 from .radial import DivergenceKernel, manhattan
 
@@ -42,9 +42,6 @@ class ChiSquared(DivergenceKernel):
     compares: ClassVar[str] = "histograms"
     takes_scaling: ClassVar[bool] = False
     runs_on_devices: ClassVar[bool] = False
-
-    def __post_init__(self):
-        check_width(self.width)
 
     def against(self, Z):
         from sklearn.metrics.pairwise import additive_chi2_kernel  # slow to import, rarely needed
@@ -99,9 +96,6 @@ class Intersection(Kernel):
             out *= 0.5
 
         return write
-
-    def of_pairs(self, pairs):
-        return pairs
 
     def onnx_scores(self, X, Z, coef):
         return X.compared_with(Z, lambda x, z: x.minimum(z)) @ coef

@@ -62,14 +62,19 @@ class Learnt(Kernel):
         squares = np.square(np.asarray(self.weights) / max(self.weights))
         return squares / squares.sum()
 
+    def column_weights(self, d):
+        return np.asarray(self.weights)
+
     @property
     def _has_sums(self) -> bool:
         return self.mixture[2] > 0 or self.mixture[3] > 0
 
     @property
     def at_zero(self) -> float:
-        """k(x, x)."""
-        return float(sum(self.mixture[:3]) + self.mixture[3] * _mean_pair(self.shares))
+        """k(x, x); that of the pairs is one, or less if a single column has nearly all of the weight."""
+        share = self.shares
+        pairs = (1.0 - float(share @ share)) / room_for_pairs(share)
+        return float(sum(self.mixture[:3]) + self.mixture[3] * pairs)
 
     def against(self, Z):
         """Writes kernel values at once: the widths are inside the sums over columns."""
@@ -99,9 +104,6 @@ class Learnt(Kernel):
                     out += work
 
         return write
-
-    def of_pairs(self, pairs):
-        return pairs
 
     def gram(self, Z, workers: int = 1):
         K = symmetrised(self(Z, Z, workers))
@@ -149,8 +151,3 @@ class Learnt(Kernel):
         K = self.pairs_on_device(device, Z, Z)
         device.set_diagonal(K, np.full(Z.shape[0], self.at_zero))
         return K
-
-
-def _mean_pair(share: np.ndarray) -> float:
-    """The pairs kernel of a row with itself: one, or less if a single column has nearly all of the weight."""
-    return (1.0 - float(share @ share)) / room_for_pairs(share)

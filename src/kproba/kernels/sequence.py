@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.items import Sequences, Table
 from ..validation import check_choice, check_count
-from .base import Untiled, check_width
+from .base import Untiled
 from .hidden_markov import COVARIANCES, Models, Spec, fit_models, log_likelihoods
 from .radial import DivergenceKernel
 
@@ -70,7 +70,7 @@ class HiddenMarkovKernel(Untiled, DivergenceKernel):
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
-        check_width(self.width)
+        super().__post_init__()
         check_count("n_states", self.n_states)
         check_choice("covariance_type", self.covariance_type, COVARIANCES)
         for name in ("prior_variance", "prior_frames"):

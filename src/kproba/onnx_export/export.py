@@ -13,10 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators._base import KernelClassifier
 from ..typing import Inputs
 from ..validation import check_choice
-from .extra import needed
-from .graph import Graph, Value
-from .inputs import Input, inputs_of
-from .mixed import encoded, inputs_of_mixed
+from .graph import Graph, Value, library
+from .inputs import Input, encoded, inputs_of, inputs_of_mixed
 from .parts import check_parts, scaled, scores
 from .steps import after_steps
 
@@ -113,7 +111,7 @@ def _check_options(dtype, input_name, target_opset) -> tuple[str, int]:
     check_choice("dtype", dtype, tuple(_TYPES))
     if not isinstance(input_name, str) or not input_name:
         raise TypeError(f"input_name={input_name!r} must be a non-empty string.")
-    newest = needed("onnx").defs.onnx_opset_version()
+    newest = library("onnx").defs.onnx_opset_version()
     opset = OPSET if target_opset is None else target_opset
     if isinstance(opset, bool) or not isinstance(opset, int | np.integer) or not LOWEST_OPSET <= opset <= newest:
         raise ValueError(
@@ -154,7 +152,7 @@ def _check_names(given: Sequence[Input]) -> None:
 
 def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
     """Write the nodes from the input of the classifier to the two outputs, and return the type of the labels."""
-    S = scores(scaled(rows, clf.scaling_), clf.basis_.kernel, clf.basis_.centers, clf.coef_, clf.intercept_)
+    S = scores(scaled(rows, clf.scaling_), clf.basis_, clf.coef_) + clf.intercept_
     proba = clf.link_.onnx_probabilities(S)
     proba.cast(_TYPES[dtype], output="probabilities")
     if clf._multilabel:
@@ -178,7 +176,7 @@ def _class_values(graph: Graph, classes: np.ndarray) -> tuple[str, Value]:
 
 def _make_model(graph: Graph, given: Sequence[Input], dtype: str, clf, label_type: str):
     """The ONNX model of a complete graph."""
-    onnx = needed("onnx")
+    onnx = library("onnx")
     helper, types = onnx.helper, onnx.TensorProto
     n_outputs = len(clf.classes_)
     inputs = [

@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .extra import needed
+from ..messages import needed
+
+
+def library(name: str) -> Any:
+    """A module of the extra ``kproba[onnx]``."""
+    return needed(name, f"to_onnx needs {name.split('.')[0]}", "onnx")
 
 
 class Graph:
@@ -29,12 +34,12 @@ class Graph:
     def constant(self, array) -> Value:
         """An array stored in the graph."""
         name = self._new_name("constant")
-        self.constants.append(needed("onnx.numpy_helper").from_array(np.asarray(array, order="C"), name))
+        self.constants.append(library("onnx.numpy_helper").from_array(np.asarray(array, order="C"), name))
         return Value(self, name)
 
     def strings(self, words) -> Value:
         """A vector of strings stored in the graph."""
-        name, onnx = self._new_name("constant"), needed("onnx")
+        name, onnx = self._new_name("constant"), library("onnx")
         encoded = [word.encode() for word in words]
         self.constants.append(onnx.helper.make_tensor(name, onnx.TensorProto.STRING, [len(encoded)], encoded))
         return Value(self, name)
@@ -43,7 +48,7 @@ class Graph:
         """The output of an operator; inputs that are numbers or arrays become constants."""
         names = [(each if isinstance(each, Value) else self.constant(each)).name for each in inputs]
         output = output or self._new_name(operator.lower())
-        node = needed("onnx.helper").make_node(operator, names, [output], name=f"{output}/node", **attributes)
+        node = library("onnx.helper").make_node(operator, names, [output], name=f"{output}/node", **attributes)
         self.nodes.append(node)
         return Value(self, output)
 
@@ -52,7 +57,7 @@ class Graph:
 
         A Scan would be shorter, but in onnxruntime it fails on empty input.
         """
-        helper, types = needed("onnx.helper"), needed("onnx").TensorProto
+        helper, types = library("onnx.helper"), library("onnx").TensorProto
         inner = Graph(self.opset, self._new_name("row"))
         number, on, still = (inner.value(f"{inner.prefix}/{name}") for name in ("number", "on", "still"))
         result = body(number.taken_from(rows))
@@ -141,6 +146,14 @@ class Value:
     def taken_columns(self, columns: np.ndarray) -> Value:
         return self._node("Gather", self, columns.astype(np.int64), axis=1)
 
+    def nonzero(self) -> Value:
+        """The places where a vector is true."""
+        return self._node("NonZero", self).reshaped(-1)
+
+    def with_added(self, rows: Value, values: Value) -> Value:
+        """A copy with ``values`` added to these rows."""
+        return self._node("ScatterND", self, rows.reshaped(-1, 1), values, reduction="add")
+
     def joined(self, other: Value) -> Value:
         return concatenated([self, other])
 
@@ -171,7 +184,7 @@ class Value:
 
     def cast(self, dtype: str, output: str | None = None) -> Value:
         """Convert to a type, named as in ``onnx.TensorProto``."""
-        to = getattr(needed("onnx").TensorProto, dtype)
+        to = getattr(library("onnx").TensorProto, dtype)
         return self._node("Cast", self, to=to, output=output)
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
+from ..basis.basis import Basis
+from ..basis.local_basis import LocalBasis
+from ..basis.regions import Regions, smooth_step
 from ..data.scaling import SQUASH_AT, Scaling
 from ..kernels import KERNELS, Kernel
 from ..links import Link, PerTag
 from .graph import Value
+
+#: The first opset in which a tensor can be added to some rows of another one.
+ADDS_TO_ROWS = 16
 
 
 def scaled(X: Value, scaling: Scaling | None) -> Value:
@@ -22,10 +32,36 @@ def scaled(X: Value, scaling: Scaling | None) -> Value:
     return Z * scaling.relevance
 
 
-def scores(X: Value, kernel: Kernel, centers, coef: np.ndarray, intercept) -> Value:
-    """``Basis.scores`` plus the intercept."""
-    Z = centers.toarray() if sparse.issparse(centers) else np.asarray(centers)
-    return kernel.onnx_scores(X, Z, coef) + intercept
+def scores(X: Value, basis: Basis, coef: np.ndarray) -> Value:
+    """``Basis.scores``."""
+    if isinstance(basis, LocalBasis):
+        return local_scores(X, basis, coef)
+    Z: Any = basis.centers
+    return basis.kernel.onnx_scores(X, Z.toarray() if sparse.issparse(Z) else np.asarray(Z), coef)
+
+
+def local_scores(X: Value, basis: LocalBasis, coef: np.ndarray) -> Value:
+    """``LocalBasis.scores``: every region sees its own rows only, if the opset can add to some rows of a tensor."""
+    total = X.columns(0, 1) * np.zeros((1, coef.shape[1]))
+    for own, path in zip(basis.slices(), basis.regions.paths()):
+        if not path:
+            return basis.kernel.onnx_scores(X, basis.centers[own], coef[own])
+        gate = reduce(operator.mul, (_share(X, basis.regions, *step) for step in path))
+        if X.graph.opset < ADDS_TO_ROWS:
+            total = total + basis.kernel.onnx_scores(X, basis.centers[own], coef[own]) * gate
+        else:
+            where = (gate.reshaped(-1) > 0.0).nonzero()
+            part = basis.kernel.onnx_scores(where.taken_from(X), basis.centers[own], coef[own])
+            total = total.with_added(where, part * where.taken_from(gate))
+    return total
+
+
+def _share(X: Value, regions: Regions, split: int, side: int) -> Value:
+    """The weight (n, 1) of a child of a split."""
+    low, high = regions.low[split], regions.high[split]
+    values = X.taken_columns(regions.column[[split]]).maximum(low).minimum(high)
+    second = smooth_step((values - low) / (high - low))
+    return second if side else 1.0 - second
 
 
 def check_parts(kernel: Kernel, link: Link) -> None:

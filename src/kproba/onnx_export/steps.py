@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .extra import needed
-from .graph import Graph, Value, concatenated
+from .graph import Graph, Value, concatenated, library
 from .inputs import Input
 
 _PREFIX = "steps/"
@@ -29,7 +28,7 @@ def after_steps(graph: Graph, steps: Sequence[Any], given: Sequence[Input], dtyp
     apart = len(given) == 1 or isinstance(steps[0], ColumnTransformer)
     wanted = given if apart else [_join(given)]
     model, kind = _converted(steps, wanted, graph.opset, dtype)
-    part = needed("onnx.compose").add_prefix(model, _PREFIX, rename_functions=False)
+    part = library("onnx.compose").add_prefix(model, _PREFIX, rename_functions=False)
     for each, inside in zip(wanted, part.graph.input, strict=True):  # by position: skl2onnx renames inputs with spaces
         value = _typed(graph, each, kind) if apart else _joined(graph, given, kind)
         graph.node("Identity", value, output=inside.name)
@@ -88,9 +87,9 @@ def _converted(steps, given: Sequence[Input], opset: int, dtype: str) -> tuple[A
 def _convert(steps, given: Sequence[Input], opset: int, kind: str):
     from sklearn.impute import SimpleImputer  # slow to import and rarely needed
 
-    types = needed("skl2onnx.common.data_types")
+    types = library("skl2onnx.common.data_types")
     number = {"DOUBLE": types.DoubleTensorType, "FLOAT": types.FloatTensorType}[kind]
-    model = needed("skl2onnx").convert_sklearn(
+    model = library("skl2onnx").convert_sklearn(
         Pipeline([(f"step{i}", step) for i, step in enumerate(steps)]),
         initial_types=[
             (each.name, (types.StringTensorType if each.type == "STRING" else number)([None, each.width]))
@@ -102,14 +101,14 @@ def _convert(steps, given: Sequence[Input], opset: int, kind: str):
     )
     if len(model.graph.output) != 1:
         raise ValueError(f"they have {len(model.graph.output)} outputs, but the classifier takes one.")
-    needed("onnx.shape_inference").infer_shapes(model, check_type=True)  # fails if types were mixed
+    library("onnx.shape_inference").infer_shapes(model, check_type=True)  # fails if types were mixed
     return model
 
 
 def _refuse_float32(model) -> None:
     """Refuse steps that compute in float32; one-hot encoders may, because 0 and 1 are exact."""
-    types = needed("onnx").TensorProto
-    graph = needed("onnx.shape_inference").infer_shapes(model).graph
+    types = library("onnx").TensorProto
+    graph = library("onnx.shape_inference").infer_shapes(model).graph
     known = {each.name: each.type.tensor_type.elem_type for each in (*graph.input, *graph.value_info, *graph.output)}
     for node in graph.node:
         narrows = any(known.get(each) == types.DOUBLE for each in node.input) and any(
@@ -121,9 +120,9 @@ def _refuse_float32(model) -> None:
 
 def _convert_imputer(scope, operator, container) -> None:
     """Convert a numeric SimpleImputer to basic operators, because ONNX's own Imputer only supports float32."""
-    types = needed("skl2onnx.common.data_types")
+    types = library("skl2onnx.common.data_types")
     if isinstance(operator.inputs[0].type, types.StringTensorType):
-        needed("skl2onnx.operator_converters.imputer_op").convert_sklearn_imputer(scope, operator, container)
+        library("skl2onnx.operator_converters.imputer_op").convert_sklearn_imputer(scope, operator, container)
         return
     imputer, is_double = operator.raw_operator, isinstance(operator.inputs[0].type, types.DoubleTensorType)
     fill = np.asarray(imputer.statistics_, dtype=np.float64 if is_double else np.float32)
@@ -149,7 +148,7 @@ def _imputed_columns(imputer) -> tuple[np.ndarray, np.ndarray]:
 
 def _imputed_shape(operator) -> None:
     """Shape of an imputer's output; skl2onnx does not support indicators and dropped columns."""
-    types = needed("skl2onnx.common.data_types")
+    types = library("skl2onnx.common.data_types")
     given, output = operator.inputs[0], operator.outputs[0]
     if isinstance(given.type, types.StringTensorType):
         if operator.raw_operator.add_indicator:

@@ -19,7 +19,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from ..basis.basis import Basis
+from ..basis.local_basis import LocalBasis
 from ..basis.moments import Moments
+from ..basis.regions import Regions
 from ..data.items import Items, Memory, Sequences, Table
 from ..data.mixed import Category, MixedColumns, Number
 from ..data.scaling import Scaling
@@ -38,9 +40,8 @@ from ..kernels.projected import ProjectedKernel
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Link, PerTag, link_flag
-from .frame_trial import check_frame
 from .rules import ABSENT, LARGEST, Declaration, accepts, are_distinct, check_declared, holds
-from .trial import OF_TEXT, check_pipeline, check_scores
+from .trial import OF_TEXT, check_frame, check_pipeline, check_scores
 
 #: With more coefficients per frame than this, only the diagonals of covariances are checked.
 LARGE_COVARIANCE = 64
@@ -162,6 +163,25 @@ def _it_has_a_weight_for_every_column(basis: Basis) -> bool:
 def _its_codes_are_columns_of_its_centres(basis: Basis) -> bool:
     codes = basis.kernel.categorical
     return not codes or (isinstance(basis.centers, np.ndarray) and codes[-1] < basis.centers.shape[1])
+
+
+def _its_splits_are_a_tree(regions: Regions) -> bool:
+    """Every split but the first is the child of an earlier one, and so is every region, in order."""
+    n, children = len(regions.column), regions.children
+    if children.shape != (n, 2) or not (regions.low < regions.high).all():
+        return False
+    parents, is_split = np.broadcast_to(np.arange(n)[:, None], children.shape), children >= 0
+    found = np.sort(children[is_split]), np.sort(-1 - children[~is_split])
+    expected = np.arange(1, n), np.arange(n + 1 if n else 0)
+    return all(map(np.array_equal, found, expected)) and bool((children > parents)[is_split].all())
+
+
+def _its_regions_have_their_own_centres(basis: LocalBasis) -> bool:
+    ends, centers = basis.ends, basis.centers
+    if not isinstance(centers, np.ndarray) or len(ends) != basis.regions.n_regions:
+        return False
+    there = (np.diff(ends, prepend=0) > 0).all() and ends[-1] == len(centers)
+    return bool(there and (basis.regions.column < centers.shape[1]).all())
 
 
 def _a_decimal_mark(value: Any) -> bool:
@@ -563,6 +583,22 @@ _DECLARATIONS = (
             _it_has_a_weight_for_every_column,
             _its_codes_are_columns_of_its_centres,
         ],
+    ),
+    holds(
+        Regions,
+        column="int[s] >= 0",
+        low="moderate64[s]",
+        high="moderate64[s]",
+        children="int[st]",
+        relations=[_its_splits_are_a_tree],
+    ),
+    holds(
+        LocalBasis,
+        regions=Regions,
+        ends="int[r] > 0",
+        owner=None,
+        device=None,
+        relations=[_its_regions_have_their_own_centres],
     ),
     # the state of partial_fit
     holds(

@@ -25,6 +25,8 @@ from ..links import LINKS, CalibratedSoftmax, CalibratedTags, PerTag, Sigmoid, S
 #: (FromCallable) is deliberately not among them. ``_registered`` adds kernels and links from their registries.
 _OWN = {
     "kproba.basis.Basis": ("kproba.basis.basis", "Basis"),
+    "kproba.basis.LocalBasis": ("kproba.basis.local_basis", "LocalBasis"),
+    "kproba.basis.Regions": ("kproba.basis.regions", "Regions"),
     "kproba.basis.MomentsOf": ("kproba.basis.basis", "MomentsOf"),
     "kproba.cli._kinds.ColumnKinds": ("kproba.features.column_kinds", "ColumnKinds"),
     "kproba.cli._models.TableModel": ("kproba.cli._models", "TableModel"),
@@ -96,8 +98,6 @@ PLAIN_TYPES: dict[str, type] = {
     **{f"numpy.{t.__name__}": t for t in (np.uint8, np.uint16, np.uint32, np.uint64, np.bool_, np.number, np.str_)},
     **{t.__name__: t for t in (bool, int, float, str, object)},
 }
-
-
 #: The modules whose public names are all classes that a model file may hold.
 _PUBLIC = ("data.items", "decisions.reject", "estimators", "features.bags", "features.pictures", "features.sequences",
            "kernels", "search.widths")  # fmt: skip

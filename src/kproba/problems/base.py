@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -68,3 +69,28 @@ class Problem(Protocol):
 
     def on(self, device) -> Problem:
         """The same problem on a device, as far as supported; None is the CPU."""
+
+
+class CpuProblem:
+    """What most problems share: their rows are in memory, and they are solved on the CPU."""
+
+    rows: Rows
+    has_all_loo = False
+
+    @property
+    def rows_for_ridge(self) -> int | None:
+        return None
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    def clear_cache(self) -> None:
+        """Free everything that is computed once."""
+        for name, member in vars(type(self)).items():
+            if isinstance(member, cached_property):
+                vars(self).pop(name, None)
+
+    def on(self, device) -> Self:
+        """Unchanged: the problem is solved on the CPU."""
+        return self

@@ -18,22 +18,16 @@ from scipy import linalg
 
 from ..basis.basis import Basis
 from ..data.rows import Rows
-from .base import Solution
+from .base import CpuProblem, Solution
 
 
 @dataclass(frozen=True)
-class JointLeastSquares:
+class JointLeastSquares(CpuProblem):
     """Rows and a basis whose kernel is a :class:`~kproba.kernels.JointKernel` that knows its classes."""
 
     rows: Rows
     basis: Basis
     has_cheap_loo = True
-    has_all_loo = False
-    rows_for_ridge = None
-
-    @property
-    def total_weight(self) -> float:
-        return self.rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge, from one eigendecomposition of H."""
@@ -50,15 +44,6 @@ class JointLeastSquares:
         without = replace(self, rows=self.rows.without(inside))
         for solution in without.path(ridges, loo=False):
             yield solution._replace(held_out=self.basis.scores(self.rows.X[inside], solution.coef()))
-
-    def clear_cache(self) -> None:
-        """Free the features and the eigenvectors."""
-        for name in ("_features", "_spectrum", "_turned"):
-            self.__dict__.pop(name, None)
-
-    def on(self, device) -> JointLeastSquares:
-        """Unchanged: a function of the user's runs on the CPU."""
-        return self
 
     @cached_property
     def _features(self) -> np.ndarray:

@@ -27,7 +27,7 @@ from ..solvers.cholesky import CholeskyFactor, factor
 from ..solvers.newton import Optimum, search_ray
 from ..solvers.registry import LIKELIHOOD
 from ..threads import row_slices
-from .base import Solution, with_scores
+from .base import CpuProblem, Solution, with_scores
 from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
 from .own_centers import drop_held_out_centers
@@ -319,7 +319,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class Likelihood(CpuProblem):
     """Rows and basis of a kernel logistic regression; everything but the ridge.
 
     The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
@@ -337,12 +337,6 @@ class Likelihood:
     rkhs: bool = True
     base: bool = False
     row_space: bool = False
-    has_all_loo = False
-    rows_for_ridge = None
-
-    @property
-    def total_weight(self) -> float:
-        return self.rows.total_weight
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
         """The solution for every ridge λ, in the order given, each warm-started from the one before."""
@@ -387,15 +381,6 @@ class Likelihood:
         prior = positive_prior(self.rows)
         scores = np.log(prior / (1.0 - prior) if self.rows.is_multilabel else prior)
         return np.tile(scores if self.intercept else np.zeros_like(scores), (n, 1))
-
-    def on(self, device) -> Likelihood:
-        """Unchanged: a device is only worth it for passes over more rows than memory holds."""
-        return self
-
-    def clear_cache(self) -> None:
-        """Free the features and the kernel matrix."""
-        for name in ("_design", "_gram"):
-            self.__dict__.pop(name, None)
 
     @cached_property
     def loss(self) -> Multinomial | Tags:

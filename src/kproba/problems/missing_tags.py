@@ -15,7 +15,7 @@ import numpy as np
 
 from ..basis.basis import Basis
 from ..data.rows import Rows
-from .base import Problem, Solution
+from .base import CpuProblem, Problem, Solution, with_scores
 from .least_squares import LeastSquares
 from .own_centers import drop_held_out_centers, own_centers
 
@@ -51,7 +51,7 @@ def least_squares(rows: Rows, basis: Basis, *args, **kwargs) -> Problem:
 
 
 @dataclass(frozen=True)
-class TagsLeastSquares:
+class TagsLeastSquares(CpuProblem):
     """One :class:`~kproba.problems.least_squares.LeastSquares` per group of tags, combined into one Problem.
 
     ``like`` holds the settings. The total ridge of a group is λ times the weight of the rows where it is known.
@@ -62,11 +62,6 @@ class TagsLeastSquares:
     like: LeastSquares
     device: Any = None
     has_cheap_loo = True
-    has_all_loo = False
-
-    @property
-    def total_weight(self) -> float:
-        return self.rows.total_weight
 
     @property
     def rows_for_ridge(self) -> int | None:
@@ -75,10 +70,6 @@ class TagsLeastSquares:
     def on(self, device) -> TagsLeastSquares:
         """The same problem with its parts on a device."""
         return replace(self, device=device)
-
-    def clear_cache(self) -> None:
-        """Free the parts and their matrices."""
-        self.__dict__.pop("_kept", None)
 
     @cached_property
     def _kept(self) -> list[Part]:
@@ -123,8 +114,7 @@ class TagsLeastSquares:
         if basis.owner is not None:
             basis = drop_held_out_centers(rest, basis)
         without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
-        for solution in without.path(ridges, loo=False):
-            yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))
+        return with_scores(without.path(ridges, loo=False), basis, self.rows.X[inside])
 
     def _pose(self, rows: Rows, tags: np.ndarray, where: np.ndarray) -> tuple[LeastSquares, np.ndarray]:
         """The problem of one group. In the dual form, centres that are not among its rows would get no weight."""

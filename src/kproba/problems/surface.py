@@ -25,7 +25,7 @@ from ..progress import Progress
 from ..solvers import box_qp
 from ..solvers.cholesky import jittered_factor, rounding_level
 from ..solvers.surface_loss import Certificate, SurfaceLoss
-from .base import Solution
+from .base import CpuProblem, Solution
 from .least_squares import leave_one_out
 from .missing_tags import Part, parts_of
 
@@ -60,7 +60,7 @@ class Maximum(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Surface:
+class Surface(CpuProblem):
     """The problem of rows and a basis, as a :class:`~kproba.problems.base.Problem` without a ridge.
 
     ``given`` are moments of more rows, of which ``rows`` is a sample.
@@ -73,8 +73,6 @@ class Surface:
     only_folds: bool = False
     given: Moments | None = None
     has_cheap_loo = True
-    has_all_loo = False
-    rows_for_ridge = None
 
     @property
     def total_weight(self) -> float:
@@ -161,10 +159,6 @@ class Surface:
 
     def clear_cache(self) -> None:
         """Nothing to free: r is about a hundred."""
-
-    def on(self, device) -> Surface:
-        """Unchanged: only sums over many rows are worth a device, and those are given."""
-        return self
 
     def losses(self, moments: Moments) -> list[SurfaceLoss]:
         """One loss for all classes, or one per tag."""

@@ -10,12 +10,20 @@ from sklearn.utils.validation import check_is_fitted
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
 from .baselines import BASE_RATES, ModelProba, baselines
 from .classes import ClassFacts, class_facts, confusion
-from .comparisons import GroupFacts, drift_of, groups_of
-from .drift import Drift
-from .fitted import PathFacts, fitted_of, path_of
-from .groups import Outcomes
-from .judged import BY_NAME, HELD_OUT, OF_TRAINING_ROWS, TRAINING, Judged, about_rows, judged, judged_rows, notes_of
-from .learnt import Importances, LearningCurve, final_step, importances_of, learning_curve_of
+from .fitted import (
+    Importances,
+    LearningCurve,
+    PathFacts,
+    SearchPanel,
+    final_step,
+    fitted_of,
+    importances_of,
+    learning_curve_of,
+    path_of,
+    search_panels,
+)
+from .groups import Drift, GroupFacts, Outcomes, drift_of, groups_of
+from .judged import HELD_OUT, OF_TRAINING_ROWS, Judged, judged_rows, notes_of
 from .measures import (
     FaceValue,
     Histogram,
@@ -34,22 +42,8 @@ from .measures import (
     unit_losses,
 )
 from .reasons import mean_contributions
-from .rows import MOST_COLUMNS, RowFacts, RowNames, Shown, checked_beside, named_columns, row_facts, row_names
-from .search_map import SearchPanel, search_panels
+from .rows import MOST_COLUMNS, RowFacts, RowNames, Shown, checked_beside, named_columns, names_of_rows, row_facts
 from .two_classes import PositiveFacts, positive_facts
-
-__all__ = [
-    "BY_NAME",
-    "HELD_OUT",
-    "TRAINING",
-    "Facts",
-    "Score",
-    "about_rows",
-    "collect",
-    "describe",
-    "judged",
-    "scores_of",
-]
 
 #: Resolution of thresholds, which is coarser with more than FINE_ROWS rows.
 FINE, FINE_ROWS, COARSE = 1e-6, 20_000, 1e-4
@@ -152,7 +146,7 @@ def describe(
     others, notes = baselines(model, rows, y_train, X_train, only_training, random_state)
     final, top, labels = final_step(model), top_class(rows.codes, rows.proba), tuple(map(str, model.classes_.tolist()))
     columns, beside = named_columns(model, rows.X, names), checked_beside(beside, len(rows.codes))
-    called = _called(rows, row_names, about_names)
+    called = names_of_rows(rows.X, row_names, len(rows.codes), about_names)
     models = [ModelProba(type(final).__name__, rows.proba), *others]
     of_positive = positive_facts(models, rows.codes, model.classes_.tolist(), positive, random_state)
     outcomes = _outcomes(rows, top, of_positive)
@@ -170,7 +164,7 @@ def describe(
         panels=search_panels(final),
         path=path_of(final),
         importances=importances_of(model, names),
-        contributions=_contributions(model, rows, columns, names, random_state),
+        contributions=mean_contributions(model, rows.X, names, random_state) if columns else None,
         curve=learning_curve_of(model),
         scores=scores_of(models, rows.codes, random_state),
         **_of_confidence(top, len(labels)),
@@ -185,14 +179,6 @@ def describe(
         **review,
         notes=(*notes_of(model, on, n_training, len(rows.codes)), *notes),
     )
-
-
-def _contributions(model, rows: Judged, columns, names, seed: int) -> Importances | None:
-    return mean_contributions(model, rows.X, names, seed) if columns else None
-
-
-def _called(rows: Judged, names, about: str | None) -> RowNames:
-    return row_names(rows.X, names, len(rows.codes), about)
 
 
 def _codes(y, classes) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from ..arrays import to_numpy
 from ..data.dask import is_dask
@@ -25,6 +26,11 @@ OUT_OF_FOLD_MIXED, LEAVE_ONE_OUT_MIXED = f"{OUT_OF_FOLD} and {HELD_OUT}", f"{LEA
 BY_NAME = {"oof": (OUT_OF_FOLD, OUT_OF_FOLD_MIXED), "loo": (LEAVE_ONE_OUT, LEAVE_ONE_OUT_MIXED)}
 #: How rows are evaluated -> the attribute that has the probabilities of all training rows.
 OF_TRAINING_ROWS = {on: ATTRIBUTES[name] for name, (on, _) in BY_NAME.items()}
+
+
+def some_rows(X, numbers):
+    """The rows with these numbers; those of a table on disk are read."""
+    return X.take(numbers) if isinstance(X, LabelledTable) else _safe_indexing(X, numbers)
 
 
 class Judged(NamedTuple):

@@ -247,6 +247,16 @@ class Frame:
         parts.append(f'</text><text class="name" transform="translate(11 {at:.1f}) rotate(-90)" text-anchor="middle">')
         return "".join([*parts, self.y.name, "</text>"])
 
+    def grid(self) -> str:
+        """Vertical lines at the ticks of the x axis, for rows without a y axis."""
+        base = self.height - self.bottom
+        ticks = [
+            f'<path class="grid" d="M{x:.1f} {self.top}V{base}"/>'
+            f'<text x="{x:.1f}" y="{base + 15}" text-anchor="middle">{text}</text>'
+            for x, text in ((float(self.px(value)), text) for value, text in self.x.ticks)
+        ]
+        return "".join(ticks)
+
     def svg(self, identity: str, title: str, about: str, *parts: str, more: str = "") -> str:
         return svg(identity, self.width, self.height, title, about, self.axes(), *parts, more=more)
 

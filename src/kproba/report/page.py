@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..decisions.risk_coverage import RiskCoverage
 from .facts import Facts
 from .markup import as_json, escaped
 from .sections.calibration import calibration
@@ -24,7 +23,6 @@ from .sections.threshold import decisions
 from .two_classes import UNIT, PositiveFacts
 
 HERE = Path(__file__).parent
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 #: From what everybody reads to what few look up.
 SECTIONS = (comparison, calibration, decisions, rejection, by_class, reasons, groups, drift, rows, fitted)
 
@@ -42,16 +40,23 @@ def page(facts: Facts) -> str:
     """
     sections = [section for section in (make(facts) for make in SECTIONS) if section.body]
     main = "".join([header(facts, sections), *(section.html for section in sections)])
+    data = f'<script type="application/json" id="data">{as_json(_data(facts))}</script>\n'
+    return document(facts.title, main, f"{data}<script>\n{_asset('page.js')}</script>\n")
+
+
+def document(title: str, main: str, scripts: str = "") -> str:
+    """An HTML document with inline style that works offline; without scripts, none can run."""
+    allowed = "script-src 'unsafe-inline'; " if scripts else ""
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; {allowed}img-src data:"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f'<link rel="icon" href="data:,">\n<title>{escaped(facts.title)}</title>\n'
+        f'<link rel="icon" href="data:,">\n<title>{escaped(title)}</title>\n'
         f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the report</a>\n<main id="main">\n{main}\n{_footer()}</main>\n'
-        f'<script type="application/json" id="data">{as_json(_data(facts))}</script>\n'
-        f"<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
+        f"{scripts}</body>\n</html>\n"
     )
 
 
@@ -61,14 +66,11 @@ def _asset(name: str) -> str:
 
 def _data(facts: Facts) -> dict:
     """Data for the script."""
-    found: dict = {"reject": _risk_data(facts.risk)}
+    risk = facts.risk
+    found: dict = {"reject": {"n": risk.n, **_levels(risk.thresholds, risk.unit, risk.kept, risk.wrong)}}
     if facts.positive is None:
         return found | {"classes": class_texts(facts)}
     return found | {"cut": _cut_data(facts.positive)}
-
-
-def _risk_data(risk: RiskCoverage) -> dict:
-    return {"n": risk.n, **_levels(risk.thresholds, risk.unit, risk.kept, risk.wrong)}
 
 
 def _cut_data(found: PositiveFacts) -> dict:

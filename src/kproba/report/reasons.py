@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from ..basis.local_basis import LocalBasis
 from ..estimators._base import KernelClassifier
 from ..explanations import Explanation, explain
 from ..explanations.columns import final_step
 from ..explanations.shapley import quadrature
 from ..kernels.by_column import split_by_column
-from .learnt import MOST_COLUMNS, Importances
-from .tables import some_rows
+from .fitted import MOST_COLUMNS, Importances
+from .judged import some_rows
 
 #: Number of columns to name for a row, and the number of products that explanations may take: some seconds.
 REASONS, MOST_PRODUCTS = 3, 2e9
@@ -65,6 +66,8 @@ def n_products(model, n_rows: int) -> float:
     """Number of products that explanations take; infinite if the model has none."""
     final = final_step(model)
     d = getattr(final, "n_features_in_", 0)
-    if not isinstance(final, KernelClassifier) or not d or split_by_column(final.basis_.kernel, d) is None:
+    if not isinstance(final, KernelClassifier) or not d or isinstance(final.basis_, LocalBasis):
+        return np.inf
+    if split_by_column(final.basis_.kernel, d) is None:
         return np.inf
     return float(n_rows * d * final.basis_.n_centers * len(quadrature(d)))

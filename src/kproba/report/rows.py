@@ -13,10 +13,9 @@ from sklearn.utils import _safe_indexing
 from ..data.tables import LabelledTable
 from ..explanations.explanation import shown
 from .columns import MISSING, text_of
-from .judged import Judged
-from .learnt import final_step
+from .fitted import final_step
+from .judged import Judged, some_rows
 from .reasons import reasons_of
-from .tables import some_rows
 
 #: Number of rows in the tables, and of columns of X that they show.
 MOST_ROWS, MOST_COLUMNS = 50, 6
@@ -58,10 +57,10 @@ class RowNames(NamedTuple):
     about: str
 
 
-def row_names(X: Any, names: Any, n_rows: int, about: str | None = None) -> RowNames:
+def names_of_rows(X: Any, names: Any, n_rows: int, about: str | None = None) -> RowNames:
     """The given names, the index of a data frame, or numbers from 0.
 
-    >>> row_names(None, None, 2)
+    >>> names_of_rows(None, None, 2)
     RowNames(names=range(0, 2), about='Row numbers start at 0.')
     """
     if names is not None:

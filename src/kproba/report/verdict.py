@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .baselines import REGRESSION
-from .drift import Drift
 from .facts import Facts, Score
-from .groups import Group
+from .groups import Drift, Group
 from .judged import TRAINING
 from .markup import count, number, share, shortened
 from .two_classes import RARE, PositiveFacts

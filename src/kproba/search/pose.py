@@ -12,6 +12,7 @@ from ..basis.centers import Centers, all_centers, class_centers, subset_centers
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..problems.base import Problem
+from ..problems.local import LocalProblem
 
 #: With at most ALL_ROWS distinct rows, centers="auto" takes them all. Beyond, the number of centres grows with the
 #: power GROWTH of the rows, up to MOST_CENTERS (measured in benchmarks/centers.py).
@@ -45,6 +46,11 @@ class CenterChoice:
         if isinstance(self.centers, str):
             return auto_centers(n) / n if self.centers == "auto" else 1.0
         return SOME
+
+    @property
+    def is_local(self) -> bool:
+        """Whether every region of the rows has a model and centres of its own."""
+        return isinstance(self.centers, str) and self.centers == "local"
 
     def density_in_sample(self, n: int, n_sample: int) -> float:
         """Centres per row of a sample that has all the centres of n rows, as far as it has that many."""
@@ -85,6 +91,8 @@ class Pose:
     is_definite: bool = True
 
     def __call__(self, rows: Rows, kernel: Kernel) -> Problem:
+        if self.centers.is_local:
+            return LocalProblem.of(rows, kernel, self.make, self.seed, self.workers)
         centers = self.centers.choose(rows, kernel, self.density, self.seed)
         if self.is_definite:
             return self.make(rows, Basis.definite(kernel, centers, self.workers), self.seed)

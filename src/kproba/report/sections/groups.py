@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..drift import Drift
 from ..facts import Facts
-from ..groups import Group
+from ..groups import Drift, Group
 from ..markup import count, label, number, share, span
 from ..measures import Interval
 from .html import Section, number_cell, small, sortable

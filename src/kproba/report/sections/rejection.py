@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..facts import Facts
-from ..figures.curves import risk_figure
 from ..markup import amount, count, number, share
+from .curves import risk_figure
 from .html import Section, cost_inputs, figure, numbers, pair
 
 #: Initial threshold and costs; for a calibrated model, the best threshold at these costs is 1 − 1/10.

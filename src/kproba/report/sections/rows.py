@@ -46,16 +46,12 @@ def _table(facts: Facts, identity: str, caption: str, found: tuple[RowFacts, ...
 
 def _row(facts: Facts, row: RowFacts, has_reasons: bool) -> str:
     css = "" if row.true == row.predicted else ' class="miss"'
-    reasons = f'<td class="reasons">{_reasons(row.reasons)}</td>' if has_reasons else ""
+    reasons = "<br>".join(label(reason, 60) for reason in row.reasons)  # one per line
+    reasons = f'<td class="reasons">{reasons}</td>' if has_reasons else ""
     return (
         f"<tr>{_value_cell(row.name)}<td>{label(row.true, 24)}</td><td{css}>{label(row.predicted, 24)}</td>"
         f"{_probabilities(facts, row)}{reasons}{''.join(map(_value_cell, row.values))}</tr>"
     )
-
-
-def _reasons(found: tuple[str, ...]) -> str:
-    """One reason per line."""
-    return "<br>".join(label(reason, 60) for reason in found)
 
 
 def _probabilities(facts: Facts, row: RowFacts) -> str:

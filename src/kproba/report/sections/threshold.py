@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Facts
-from ..figures.curves import positive_figures
 from ..markup import amount, count, escaped, label, number, share
 from ..two_classes import UNIT, PositiveFacts
+from .curves import positive_figures
 from .html import Section, cost_inputs, figure, numbers, pair, small
 
 

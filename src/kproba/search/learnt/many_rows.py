@@ -16,6 +16,9 @@ from ...data.hashing import distinct
 from ...data.rows import Rows
 from ...data.sampling import subsample
 from ...kernels.learnt import Learnt
+from ...problems.least_squares import LeastSquares
+from ...problems.local import LocalProblem
+from ...solvers.cholesky import rounding_level
 from ..losses import CalibratedLogLoss
 from .device_sample import DeviceLeaveOneOut
 from .parameters import Layout
@@ -26,6 +29,9 @@ LARGE_SAMPLE = 3000
 SHARPER, LESS_NOISE, MOST_TRIALS = 0.4, -0.6, 4
 #: Twice as many centres must lower the leave-one-out loss by this share for all rows to become centres.
 GAIN_OF_DOUBLING = 0.015
+#: Local models may have a leave-one-out loss that is larger by this share than that of one system of all rows, in a
+#: sample of this many.
+LOSS_OF_REGIONS, COMPARED_ROWS = 0.1, 1500
 
 
 def sharpened(x: np.ndarray, rows: Rows, layout: Layout, seed: int, device: Device | None = None) -> np.ndarray:
@@ -59,6 +65,21 @@ def wants_all_rows(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> bool
     return leave_one_out_loss(kernel, noise, sample) < (1.0 - GAIN_OF_DOUBLING) * half
 
 
+def beats_regions(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> bool:
+    """Whether one system of all rows is better than local models, in a sample with as many regions as all rows have.
+
+    Rows that are left out together are left out of one system only.
+    """
+    if rows.together is not None:
+        return True
+    sample, kernel, noise = subsample(rows, COMPARED_ROWS, seed), layout.kernel(x), layout.noise(x)
+    scale = sample.n_distinct / rows.n_distinct
+    local = LocalProblem.of(sample, kernel, LeastSquares, seed, workers=1, scale=scale)  # type: ignore[arg-type]
+    (solution,) = local.path([noise / sample.total_weight])
+    loss = CalibratedLogLoss()(solution.held_out, sample)
+    return leave_one_out_loss(kernel, noise, sample) < (1.0 - LOSS_OF_REGIONS) * loss
+
+
 def leave_one_out_loss(
     kernel: Learnt, noise: float, rows: Rows, centers: np.ndarray | None = None, device: Device | None = None
 ) -> float:
@@ -85,9 +106,10 @@ def _scores_on_device(device: Device, kernel: Learnt, noise: np.ndarray, X, Y) -
 
 def _scores_of_some(kernel, noise: float, rows: Rows, X, centers, Y) -> np.ndarray:
     """Leave-one-out by leverages: y − (y − f)/(1 − h)."""
-    root = np.sqrt(rows.weight)[:, None]
-    Phi = kernel(X, X[centers]).astype(np.float64) * root
-    penalty = noise * kernel.gram(X[centers]).astype(np.float64)
-    B = linalg.solve_triangular(linalg.cholesky(Phi.T @ Phi + penalty, lower=True), Phi.T, lower=True)
+    root, X = np.sqrt(rows.weight)[:, None], X.astype(np.float64)  # float32 would make the system indefinite
+    Phi = kernel(X, X[centers]) * root
+    H = Phi.T @ Phi + noise * kernel.gram(X[centers])
+    H[np.diag_indices_from(H)] += rounding_level(np.diagonal(H))
+    B = linalg.solve_triangular(linalg.cholesky(H, lower=True), Phi.T, lower=True)
     fitted, leverage = B.T @ (B @ (root * Y)) / root, np.einsum("bi,bi->i", B, B)[:, None]
     return Y - (Y - fitted) / (1.0 - leverage)

@@ -16,7 +16,7 @@ from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
-from .many_rows import sharpened, wants_all_rows
+from .many_rows import beats_regions, sharpened, wants_all_rows
 from .objective import loss_of
 from .parameters import Layout
 from .steps import WARM_UP, Steps, refine
@@ -36,8 +36,8 @@ MANY_ROWS = 2000
 class LearntKernel:
     """The kernel and noise of all rows, and of the rows without each fold.
 
-    ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold. ``all_rows`` says
-    that the kernel is so sharp that every row should be a centre.
+    ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold. ``is_sharp`` says
+    that every row should be a centre, and ``is_dense`` that they should be those of one system, not of local models.
     """
 
     kernel: Learnt
@@ -46,7 +46,8 @@ class LearntKernel:
     of_folds: list[tuple[Learnt, float]]
     curve: dict[str, np.ndarray]
     n_steps: int
-    all_rows: bool
+    is_sharp: bool
+    is_dense: bool
 
 
 def n_folds(n: int) -> int:
@@ -72,12 +73,12 @@ def learn(
         losses = np.array([loss for _, loss in curve.values()])
         found = mean_over_marks(np.array(seen), losses, sum(len(run.judged) for run in runs))
         x = refine(np.mean(found, axis=0), rows, runs[0].steps.layout, seed, workers, device)
-    all_rows = False  # centers="auto" takes them all anyway if they are few
+    is_sharp, is_dense = False, True  # centers="auto" takes all rows anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
         x = sharpened(x, rows, runs[0].steps.layout, seed, device)
-        all_rows = wants_all_rows(x, rows, runs[0].steps.layout, seed)
-    return _finish(x, fold[np.argsort(order)], runs, found, curve, all_rows)
+        is_sharp, is_dense = (is_so(x, rows, runs[0].steps.layout, seed) for is_so in (wants_all_rows, beats_regions))
+    return _finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -105,14 +106,14 @@ def mean_over_marks(seen: np.ndarray, losses: np.ndarray, n_judged: int) -> np.n
     return np.average(seen, axis=0, weights=np.exp(-n_judged * gaps))
 
 
-def _finish(x, fold, runs: list[Run], found: np.ndarray, curve, all_rows: bool) -> LearntKernel:
+def _finish(x, fold, runs: list[Run], found: np.ndarray, curve, is_sharp: bool, is_dense: bool) -> LearntKernel:
     """The kernel of all rows, and of the folds, which are not refined: their judgement is as good without."""
     n_steps = min(curve, key=lambda steps: curve[steps][1])
     layout: Layout = runs[0].steps.layout
     (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
     names = ("steps", "leave_one_out", "out_of_fold")
-    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, all_rows)
+    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, is_sharp, is_dense)
 
 
 class Run:

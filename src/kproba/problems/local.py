@@ -1,0 +1,237 @@
+"""Local least squares: every region has a model of its own, with its own rows as centres.
+
+A sharp kernel needs a centre near every row, but a dense system of n rows costs n³. Rows that are far apart hardly
+influence each other under such a kernel, and what they have in common is smooth. So the rows are split into overlapping
+regions of at most m rows. A region treats its own rows exactly, and all others through the features v(x) = L⁻¹k(z, x)
+of some shared centres z with kernel matrix LLᵀ, as in the partially independent conditional approximation of Gaussian
+processes (Snelson and Ghahramani, 2007, Local and global sparse Gaussian process approximations). The rows outside
+enter by A = Σ vvᵀ/Λ and b = Σ vtᵀ/Λ with Λ = ν/w + k(x, x) − vᵀv, the noise that v leaves. The model of the region is
+then ridge regression of t − vᵀC⁻¹b with the kernel k(x, x') − v(x)ᵀ(I − C⁻¹)v(x'), where C = I + A.
+
+The score of a row is a weighted mean over its regions: f(x) = Σ_r g_r(x)·f_r(x). Leaving out a row changes the models
+of its regions but neither the weights nor what is outside, so the leave-one-out score of the whole is the weighted mean
+of exact leave-one-out scores. The cost is n·m².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import blas
+
+from ..arrays import Device
+from ..basis.basis import Basis
+from ..basis.centers import subset_centers
+from ..basis.local_basis import LocalBasis
+from ..basis.regions import Inside, Regions
+from ..data.all_rows import SumsOverRows
+from ..data.hashing import distinct
+from ..data.rows import Rows
+from ..kernels import Kernel
+from ..solvers.cholesky import rounding_level
+from ..solvers.dual import Dual
+from ..threads import map_independent, row_slices
+from .base import Problem, Solution, with_scores
+from .least_squares import leave_one_out
+from .local_sums import SummedLocalProblem
+
+#: A region has at most this many distinct rows, and all regions share this many centres.
+REGION_ROWS, SHARED_CENTERS = 1500, 1000
+#: k(x, x) is the diagonal of the kernel matrices of so many rows.
+DIAGONAL_ROWS = 32
+
+
+class Outside(NamedTuple):
+    """What a region knows of the rows of others: the Cholesky factor of C = I + A, and b."""
+
+    factor: np.ndarray
+    b: np.ndarray
+
+    @classmethod
+    def of(cls, A: np.ndarray, b: np.ndarray) -> Outside:
+        A[np.diag_indices_from(A)] += 1.0
+        return cls(linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False) if len(A) else A, b)
+
+
+@dataclass(frozen=True)
+class LocalProblem:
+    """Rows in memory with a model for each region; ``shared`` (m, d) are the centres that all regions have.
+
+    All regions have the same noise ν = nλ. ``make(rows, basis, seed)`` poses the problem of a region for sums over more
+    rows.
+    """
+
+    rows: Rows
+    kernel: Kernel
+    regions: Regions
+    shared: np.ndarray
+    make: Callable[[Rows, Basis, int], Problem]
+    seed: int = 0
+    workers: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        kernel: Kernel,
+        make: Callable[[Rows, Basis, int], Problem],
+        seed: int,
+        workers: int,
+        scale: float = 1.0,
+    ) -> LocalProblem:
+        """Split the rows along the columns that the kernel resolves most finely, into regions times a ``scale``."""
+        most, m = round(scale * REGION_ROWS), round(scale * SHARED_CENTERS)
+        first, weights = distinct(rows.keys)[0], kernel.column_weights(rows.X.shape[1])
+        regions = Regions.of(rows.X[first], weights, most, rows.categorical)
+        shared = rows.X[:0] if regions.n_regions == 1 else subset_centers(rows, kernel, m, seed).points
+        return cls(rows, kernel, regions, shared, make, seed, workers)
+
+    has_cheap_loo = True
+    has_all_loo = True
+    rows_for_ridge = None
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    @cached_property
+    def _merged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The distinct rows: one index each, the number of every row among them, their weights and mean targets."""
+        first, number = distinct(self.rows.keys)
+        weight = np.bincount(number, self.rows.weight, len(first))
+        sums = np.zeros((len(first), self.rows.n_targets))
+        np.add.at(sums, number, self.rows.targets() * self.rows.weight[:, None])
+        return first, number, weight, sums / weight[:, None]
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return self.rows.X[self._merged[0]]
+
+    @cached_property
+    def _inside(self) -> list[Inside]:
+        """The distinct rows of each region."""
+        return list(self.regions.inside(self._points))
+
+    @cached_property
+    def basis(self) -> LocalBasis:
+        centers = [np.concatenate([self.shared, self._points[where]]) for where, _ in self._inside]
+        return LocalBasis.of(self.kernel, centers, self.regions, self.workers)
+
+    @cached_property
+    def _shared_factor(self) -> np.ndarray:
+        """L with LLᵀ the kernel matrix of the shared centres, lifted above its rounding errors."""
+        K = Basis(self.kernel, self.shared, workers=self.workers).gram()
+        lift = rounding_level(np.diagonal(K))
+        while True:
+            lower, info = linalg.lapack.dpotrf(K + lift * np.eye(len(K)), lower=1, clean=1)
+            if not info:
+                return lower
+            lift *= 10.0
+
+    @cached_property
+    def _features(self) -> np.ndarray:
+        """V (n, m): the rows as v(x)."""
+        if not len(self.shared):
+            return np.empty((len(self._points), 0))
+        phi = self.kernel(self._points, self.shared, self.workers)
+        return linalg.solve_triangular(self._shared_factor, phi.T, lower=True, overwrite_b=True).T
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge λ, with the leave-one-out scores of all rows or of ``loo_rows``."""
+        targets, unit = self.rows.targets(), self.rows.unit
+        for ridge in ridges:
+            coef, fitted, leverage = self._solve(self.total_weight * ridge)
+            held_out = None
+            if loo:
+                held_out = np.zeros_like(targets)
+                for (where, gate), own, h in zip(self._inside_of_rows, fitted, leverage):
+                    scores = leave_one_out(own, h[:, None], targets[where], unit[where])
+                    held_out[where] += gate[:, None] * scores
+                held_out = held_out if loo_rows is None else held_out[loo_rows]
+            yield Solution(ridge, held_out, partial(np.concatenate, coef))
+
+    @cached_property
+    def _inside_of_rows(self) -> list[Inside]:
+        return list(self.regions.inside(self.rows.X))
+
+    def _solve(self, noise: float) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
+        """For each region its coefficients, and the fitted values (n_r, k) and leverages (n_r,) of its rows."""
+        V, (_, number, weight, means) = self._features, self._merged
+        left = np.maximum(self._at_zero - np.einsum("ij,ij->i", V, V), 0.0) + noise / weight
+        root = np.sqrt(left)[:, None]
+        scaled, targets = V / root, means / root
+        A, b = _squared(scaled), scaled.T @ targets
+
+        def solve(region: int):
+            where = self._inside[region].where
+            outside = Outside.of(A - _squared(scaled[where]), b - scaled[where].T @ targets[where])
+            coef, fitted, leverage = self._solve_region(where, outside, noise)
+            place = np.empty(len(weight), dtype=int)
+            place[where] = np.arange(len(where))
+            of_rows = place[number[self._inside_of_rows[region].where]]
+            return coef, fitted[of_rows], leverage[of_rows]
+
+        found = map_independent(solve, range(self.regions.n_regions), self.workers)
+        return tuple(map(list, zip(*found)))  # type: ignore[return-value]
+
+    @cached_property
+    def _at_zero(self) -> np.ndarray:
+        """k(x, x) of every distinct row."""
+        blocks = [self._points[rows] for rows in row_slices(len(self._points), 1, DIAGONAL_ROWS)]
+        return np.concatenate([np.diagonal(self.kernel(block, block)) for block in blocks])
+
+    def _solve_region(self, where: np.ndarray, outside: Outside, noise: float):
+        """Ridge regression of what the rows outside leave open."""
+        if not len(where):  # all rows of the region are held out
+            none = np.zeros((0, self.rows.n_targets))
+            return self._coef_of_shared(np.zeros_like(outside.b), outside), none, none[:, 0]
+        V, (_, _, weight, means) = self._features[where], self._merged
+        K, shift = Basis(self.kernel, self._points[where]).gram().T, np.zeros_like(means[where])
+        if V.shape[1]:
+            half = linalg.solve_triangular(outside.factor, V.T, lower=True, check_finite=False)
+            for sign, part in ((1.0, half), (-1.0, V.T)):  # the lower triangle is enough
+                blas.dsyrk(sign, part, beta=1.0, c=K, trans=1, lower=1, overwrite_c=1)
+            known = linalg.cho_solve((outside.factor, True), outside.b, check_finite=False)
+            shift = V @ known
+        own = weight[where]
+        (at,) = Dual(K, own, own[:, None] * (means[where] - shift)).path([noise])
+        alpha = at.coef()
+        coef = np.concatenate([self._coef_of_shared(V.T @ alpha, outside), alpha])
+        return coef, at.fitted + shift, at.leverage
+
+    def _coef_of_shared(self, pull: np.ndarray, outside: Outside) -> np.ndarray:
+        """L⁻ᵀ(C⁻¹(b + Vᵀα) − Vᵀα): what the shared centres add to the scores."""
+        if not len(self.shared):
+            return pull
+        w = linalg.cho_solve((outside.factor, True), outside.b + pull, check_finite=False) - pull
+        return linalg.solve_triangular(self._shared_factor, w, lower=True, trans=1, check_finite=False)
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without the rows ``inside``, and the scores of these rows."""
+        rest = LocalProblem(
+            self.rows.without(inside), self.kernel, self.regions, self.shared, self.make, self.seed, self.workers
+        )
+        return with_scores(rest.path(ridges, loo=False), rest.basis, self.rows.X[inside])
+
+    def with_sums(self, everything: SumsOverRows, scaling, ridge: float) -> SummedLocalProblem:
+        """The problem on all rows, of which ``rows`` is a sample."""
+        problem = SummedLocalProblem.of(self.rows, self.kernel, self.regions, self.make, self.seed, self.workers)
+        return problem.with_sums(everything, scaling)
+
+    def clear_cache(self) -> None:
+        """Free the features of all rows."""
+        self.__dict__.pop("_features", None)
+
+    def on(self, device: Device | None) -> LocalProblem:
+        """The same problem: the systems of the regions are small and stay on the CPU."""
+        return self
+
+
+def _squared(V: np.ndarray) -> np.ndarray:
+    """The lower triangle of VᵀV."""
+    return blas.dsyrk(1.0, V.T, lower=1) if V.size else np.zeros((V.shape[1], V.shape[1]))

@@ -1,1 +1,0 @@
-"""Figures of a report as inline SVG and tables. Colours come from the page, so that they follow light and dark mode."""
