@@ -24,10 +24,13 @@ MODES = {"width and ridge given": many_rows.GIVEN, "default": {"random_state": 0
 #: Batches of the bare products that stand for those of all rows, and the bytes of the features of each.
 BATCHES, BATCH_BYTES, TILE_BYTES = 20, 32 << 20, 1 << 20
 GIB = 1 << 30
+#: The precisions of the bare products: float32, as the rows are stored, and float64, in which the CPU sums.
+PRODUCTS = {"float32": "", "float64": " in float64"}
 NOTE = (
     "Every fit and every part of the floor in a fresh process with the same threads. Floor: reading all files once "
     "with pyarrow into float32 arrays, and features (distances by one product, exp) and ΦᵀΦ in float32 of batches of "
-    "32 MiB, measured on 20 of them and scaled to all rows. The fit reads twice: a look at all rows, and the sums. "
+    "32 MiB, measured on 20 of them and scaled to all rows; and the same products in float64, in which the CPU sums. "
+    "The fit reads twice: a look at all rows, and the sums. "
     "Features of the floor are computed in tiles of 1 MiB on all threads. Files were written just before, so they "
     "come from the page cache; they are read and not mapped, so that resident memory holds no page of theirs. "
     "peak_bytes is the largest resident memory of the whole process, before_bytes that right before the fit, imports "
@@ -70,10 +73,11 @@ FEATURES = {"gaussian": features, "laplacian": laplacian_features}
 
 def products(task: dict) -> dict:
     """Features and ΦᵀΦ of some batches, scaled to all rows."""
-    b, step = task["centers"], max(1, BATCH_BYTES // (4 * task["centers"]))
-    tile = max(1, TILE_BYTES // (4 * b))
-    random, phi = np.random.default_rng(0), np.empty((step, b), np.float32)
-    X, Z = (random.standard_normal((size, many_rows.COLUMNS), dtype=np.float32) for size in (step, b))
+    b, dtype = task["centers"], np.dtype(task["dtype"])
+    step, tile = (max(1, size // (dtype.itemsize * b)) for size in (BATCH_BYTES, TILE_BYTES))
+    random, phi = np.random.default_rng(0), np.empty((step, b), dtype)
+    X, Z = (random.standard_normal((size, many_rows.COLUMNS)).astype(dtype) for size in (step, b))
+    (syrk,) = blas.get_blas_funcs(["syrk"], dtype=dtype)
     tiles = [slice(start, start + tile) for start in range(0, step, tile)]
 
     def fill(rows):
@@ -85,7 +89,7 @@ def products(task: dict) -> dict:
 
     with ThreadPoolExecutor(task["threads"]) as pool:
         times = results.interleaved(
-            {"features": all_features, "product": lambda: blas.ssyrk(1.0, phi.T, lower=1)}, task["batches"]
+            {"features": all_features, "product": lambda: syrk(1.0, phi.T, lower=1)}, task["batches"]
         )
     scaled = {f"{name}_seconds": value * task["rows"] / step for name, value in times.items()}
     return scaled | {"seconds": sum(scaled.values())}
@@ -109,7 +113,9 @@ def measure(folder: Path, args) -> dict:
         found.setdefault("reading", []).append(run("read"))
         for kernel in sorted(kernels & set(FEATURES)):
             batches = 2 if args.quick else BATCHES
-            found.setdefault(f"products, {kernel}", []).append(run("products", kernel=kernel, batches=batches))
+            for dtype, name in PRODUCTS.items():
+                task = {"kernel": kernel, "batches": batches, "dtype": dtype}
+                found.setdefault(f"products{name}, {kernel}", []).append(run("products", **task))
     return {name: many_rows.median_cells(cells) for name, cells in found.items()}
 
 
@@ -119,9 +125,11 @@ def against_floor(cells: dict, modes, rows: int) -> dict:
     for mode in modes:
         cell = cells[mode]
         floor = cells["reading"]["seconds"] + cells[f"products, {cell['kernel']}"]["seconds"]
+        in_double = cells["reading"]["seconds"] + cells[f"products in float64, {cell['kernel']}"]["seconds"]
         shares = {
             "floor_seconds": floor,
             "over_floor": cell["seconds"] / floor,
+            "over_float64_floor": cell["seconds"] / in_double,
             "rows_per_second": rows / cell["seconds"],
         }
         out[mode] = cell | shares | {"peak_gib": cell["peak_bytes"] / GIB}
@@ -134,6 +142,7 @@ def main(argv=None) -> None:
     parser.add_argument("--centers", type=int)
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--name", default="out_of_core", help="of the result, for another size")
     args = parser.parse_args(argv)
     if args.task:
         print(json.dumps(TASKS[args.task["what"]](args.task)))
@@ -145,7 +154,7 @@ def main(argv=None) -> None:
         cells = against_floor(measure(folder, args), args.modes, args.rows)
     payload = {"note": NOTE, "rows": args.rows, "columns": many_rows.COLUMNS, "centers": args.centers}
     payload |= {"threads": args.threads, "file_bytes": file_bytes, "modes": args.modes, "cells": cells}
-    results.write("out_of_core", payload, args.out)
+    results.write(args.name, payload, args.out)
 
 
 if __name__ == "__main__":

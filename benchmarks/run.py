@@ -37,6 +37,7 @@ MODULES = {
     "quality": "tables_quality",
     "letter": "letter",
     "more_rows": "more_rows",
+    "time_of_rows": "time_of_rows",
     "tags": "tags",
     "all_centers": "all_centers",
     "passes": "passes",

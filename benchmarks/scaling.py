@@ -1,4 +1,4 @@
-"""Time and memory of LSPC from Parquet files against rows and centres -> results/scaling.json."""
+"""Time and memory of LSPC against rows and centres (Parquet files), columns and classes -> results/scaling.json."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ import numpy as np
 
 import kproba
 from kproba import LSPC
+from kproba.data.sources import CHUNK_BYTES
+from kproba.data.summary import sample_size
+from kproba.threads import BATCH_BYTES
 
 from . import many_rows, results
 from .memory import resident
 
 ROWS, CENTERS_OF_ROWS = (10_000, 100_000, 1_000_000, 10_000_000), 200
 CENTERS, ROWS_OF_CENTERS = (100, 250, 500, 1000, 2000, 4000), 100_000
-QUICK_ROWS, QUICK_CENTERS = (60_000,), (50,)
+#: Arrays with other numbers of columns and of classes, and the centres of their fits.
+COLUMNS, CLASSES, CENTERS_OF_ARRAYS = (4, 16, 64, 256), (2, 8, 32, 128), 500
+QUICK_ROWS, QUICK_CENTERS, QUICK_COLUMNS, QUICK_CLASSES = (60_000,), (50,), (4,), (2,)
 LINKS = ("clip", "auto")
 #: Below so many rows the fit goes on in memory, which is another cost.
 MANY_ROWS = 100_000
 NOTE = (
     "Each in a fresh process; width and ridge given. Growth: peak resident memory minus that right before, imports "
-    "included. Exponents are slopes of a line through the logarithms: over rows from 100,000 on, over all centres. "
+    "included; promised: four matrices of the centres, four blocks of features, four chunks of rows, and four copies "
+    "of the sample. Exponents are slopes of a line through the logarithms: over rows from 100,000 on, over all "
+    "centres, columns and classes. Columns and classes: 100,000 rows in an array, 500 centres. "
     "Probabilities are written to a Parquet file by write_probabilities with a model that was fitted before."
 )
 
@@ -36,6 +43,21 @@ def fit(task: dict) -> dict:
     if "model" in task:
         joblib.dump(model, task["model"])
     return cell
+
+
+def fit_array(task: dict) -> dict:
+    """Rows of any number of columns and classes."""
+    rng, d, c = np.random.default_rng(0), task["columns"], task["classes"]
+    X = rng.standard_normal((task["rows"], d))
+    y = (X[:, :3] @ rng.standard_normal((3, c)) + rng.gumbel(size=(task["rows"], c))).argmax(axis=1)
+    width = {"width": float(np.sqrt(2 * d))}
+    model = LSPC(**many_rows.GIVEN | width, centers=task["centers"], link=task["link"], n_jobs=task["threads"])
+    return many_rows.fit_cell(model, X, y)
+
+
+def promised(b: int, d: int) -> int:
+    """Bytes that a fit of many rows may add, whatever their number."""
+    return 4 * (8 * b * b + BATCH_BYTES + CHUNK_BYTES + 8 * d * sample_size(d))
 
 
 def predict(task: dict) -> dict:
@@ -50,7 +72,7 @@ def predict(task: dict) -> dict:
     return {"seconds": seconds, "rows_per_second": task["rows"] / seconds, **memory}
 
 
-TASKS = {"fit": fit, "predict": predict}
+TASKS = {"fit": fit, "array": fit_array, "predict": predict}
 
 
 def exponent(sizes, values) -> float | None:
@@ -93,11 +115,27 @@ def measure(args, work: Path) -> tuple[dict, dict]:
         for b in args.centers:
             for link in LINKS:
                 cells[f"centres/{link}/{b}"] = run("fit", rows_of(few), centers=b, link=link)
-    return cells, slopes(cells, [n for n in args.rows if n >= MANY_ROWS], args.centers)
+    for axis, sizes in (("columns", args.columns), ("classes", args.classes)):
+        for size in sizes:
+            task = {"rows": few, "columns": 8, "classes": 2, "centers": CENTERS_OF_ARRAYS} | {axis: size}
+            cells[f"{axis}/auto/{size}"] = run("array", work, link="auto", **task)
+    add_promises(cells)
+    return cells, slopes(cells, args)
 
 
-def slopes(cells: dict, rows: list[int], centers: list[int]) -> dict:
-    found = {}
+def add_promises(cells: dict) -> None:
+    for key, cell in cells.items():
+        axis, what, size = key.split("/")
+        given = {"rows": (CENTERS_OF_ROWS, many_rows.COLUMNS), "centres": (int(size), many_rows.COLUMNS)}
+        given |= {"columns": (CENTERS_OF_ARRAYS, int(size)), "classes": (CENTERS_OF_ARRAYS, 8)}
+        if what in LINKS:
+            cell["promised_bytes"] = promised(*given[axis])
+
+
+def slopes(cells: dict, args) -> dict:
+    rows, centers, found = [n for n in args.rows if n >= MANY_ROWS], args.centers, {}
+    for axis, sizes in (("columns", args.columns), ("classes", args.classes)):
+        found[f"{axis}/auto"] = exponents(cells, {size: f"{axis}/auto/{size}" for size in sizes})
     for what in (*LINKS, "write_probabilities"):
         found[f"rows/{what}"] = exponents(cells, {n: f"rows/{what}/{n}" for n in rows})
     for link in LINKS:
@@ -109,12 +147,16 @@ def main(argv=None) -> None:
     parser = many_rows.parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+")
     parser.add_argument("--centers", type=int, nargs="+")
+    parser.add_argument("--columns", type=int, nargs="+")
+    parser.add_argument("--classes", type=int, nargs="+")
     args = parser.parse_args(argv)
     if args.task:
         print(json.dumps(TASKS[args.task["what"]](args.task)))
         return
     args.rows = args.rows or list(QUICK_ROWS if args.quick else ROWS)
     args.centers = args.centers or list(QUICK_CENTERS if args.quick else CENTERS)
+    args.columns = args.columns or list(QUICK_COLUMNS if args.quick else COLUMNS)
+    args.classes = args.classes or list(QUICK_CLASSES if args.quick else CLASSES)
     with tempfile.TemporaryDirectory() as work:
         cells, found = measure(args, Path(work))
     payload = {"note": NOTE, "columns": many_rows.COLUMNS, "threads": args.threads, "cells": cells, "exponents": found}

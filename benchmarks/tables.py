@@ -367,6 +367,21 @@ def _losses_and_seconds(cells: list[dict | None], digits: int = 3) -> list[str]:
     return [*bold, *(_seconds(cell["fit_seconds"]) if cell else "—" for cell in cells)]
 
 
+def time_of_rows(payload: dict) -> str:
+    """Log-loss and seconds of each method, one row for each number of rows; the last row is an estimate."""
+    names, rows = payload["rivals"], []
+    for key in dict.fromkeys(key.rsplit("/", 1)[0] for key in payload["cells"]):
+        cells = [payload["cells"].get(f"{key}/{rival}") for rival in names]
+        cells = [cell and cell | {"fit_seconds": cell["seconds"]} for cell in cells]
+        what, n = key.split("/")
+        rows.append([f"{int(n):,} rows, {what}", *_losses_and_seconds(cells, 4)])
+    if (far := payload["estimate"]) is not None:
+        found = f"{far['hours']:,.1f} hours on {far['cores']:,} cores, {far['dollars']:,.0f} dollars"
+        rows.append([f"{far['rows']:.0e} rows, estimated: {found}", *["—"] * (2 * len(names))])
+    header = [f"truth {payload['truth']:.4f}", *names.values(), *(f"{name}, s" for name in names.values())]
+    return markdown(header, rows)
+
+
 def ivm_svc(payload: dict) -> str:
     names = {
         "kproba": "**ImportVectorMachine()**",
@@ -579,13 +594,13 @@ def scaling(payload: dict) -> str:
         for name, cell in payload["cells"].items():
             if name.startswith(f"{key}/"):
                 size, memory = int(name.rsplit("/", 1)[1]), cell["growth_bytes"] / 2**20
-                rows.append(
-                    [f"{_SCALED.get(what, what)}, {size:,} {axis}", _seconds(cell["seconds"]), f"{memory:,.0f}"]
-                )
-        letter = "n" if axis == "rows" else "b"
+                allowed = f"{cell['promised_bytes'] / 2**20:,.0f}" if "promised_bytes" in cell else "—"
+                text = f"{_SCALED.get(what, what)}, {size:,} {axis}"
+                rows.append([text, _seconds(cell["seconds"]), f"{memory:,.0f}", allowed])
+        letter = {"rows": "n", "centres": "b", "columns": "d", "classes": "c"}[axis]
         powers = ["—" if slope[k] is None else f"{letter}^{slope[k]:.2f}" for k in ("seconds", "growth")]
-        rows.append([f"*{_SCALED.get(what, what)}: growth*", *powers])
-    return markdown(["", "seconds", "added memory, MiB"], rows)
+        rows.append([f"*{_SCALED.get(what, what)}: growth*", *powers, "—"])
+    return markdown(["", "seconds", "added memory, MiB", "promised, MiB"], rows)
 
 
 _SCALED = {"clip": 'fit, link="clip"', "auto": "fit, default link"}
@@ -632,6 +647,16 @@ def gpu(payload: dict) -> str:
     rows += [_digits("mnist, 60,000 rows, all of them centres: fit", mnist)]
     if "lightgbm_on_mnist" in payload:
         rows += [_digits("mnist: LightGBM, defaults, on the CPU of another machine", payload["lightgbm_on_mnist"])]
+    for name, cell in payload.get("tables", {}).items():
+        for device, place in (("cuda", "the GPU"), ("cpu", "the CPU beside it")):
+            rows.append(
+                [f"{name}: fit on {place}", _seconds(cell[device]["seconds"]), "—", f"{cell[device]['log_loss']:.4f}"]
+            )
+    for name, cell in payload.get("rivals", {}).items():
+        error = f", calibration error {cell['calibration_error']:.3f}"
+        rows.append(
+            [f"electricity, 10,000 rows: {name}", _seconds(cell["seconds"]), "—", f"{cell['log_loss']:.4f}{error}"]
+        )
     return markdown(["", "seconds", "time / floor", "test log-loss"], rows)
 
 
@@ -986,6 +1011,7 @@ TABLES = (
     klr_loo,
     loo_trust,
     more_rows,
+    time_of_rows,
     learnt_gains,
     ivm_svc,
     ivm_search,

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_parameters_default_constructible
 
-from kproba import LSPC, BagOfFeatures, PictureDescriptors, Sequences
-from kproba.features import bags, pictures
+from kproba import LSPC, BagOfFeatures, PictureDescriptors, Sequences, messages
+from kproba.features import bags
 from oracles import bag_of_features
 
 
@@ -385,7 +385,7 @@ class TestPictures:
         def refuse(name, *rest):
             raise ImportError(name)
 
-        monkeypatch.setattr(pictures, "import_module", refuse)
+        monkeypatch.setattr(messages, "import_module", refuse)
         with pytest.raises(ImportError, match=r"pip install 'kproba\[pictures\]'"):
             PictureDescriptors().transform([striped()])
 

@@ -254,7 +254,7 @@ SMALL_RUNS = {
 }
 
 
-MANY_ROWS = ("out_of_core", "scaling", "cluster", "interruptions", "command_stream")
+MANY_ROWS = ("out_of_core", "scaling", "cluster", "interruptions", "command_stream", "time_of_rows")
 
 
 def in_this_process(module, task, threads):

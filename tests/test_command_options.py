@@ -221,6 +221,16 @@ class TestScores:
         assert found["positive"] == "no" and 0.5 < found["auc"] <= 1 and np.sum(found["confusion"]) == N
         assert json.loads(run(capsys, "evaluate", "new.csv", "--json", "--positive", "yes").out)["positive"] == "yes"
         assert "true class \\ predicted" in run(capsys, "evaluate", "new.csv").out
+        for options, name in (((), "no"), (("--positive", "yes"), "yes")):
+            run(capsys, "report", "new.csv", *options)
+            assert f"Probability of <bdi>{name}</bdi>" in (folder / "report.html").read_text()
+
+    def test_more_classes_have_none_in_a_report(self, folder, capsys):
+        frame = visits().assign(ill=np.arange(N) % 3)
+        frame.to_csv("visits.csv", index=False)
+        fit(capsys, "--positive", "2")
+        run(capsys, "report", "visits.csv")
+        assert "3 classes, not two" in run(capsys, "report", "visits.csv", "--positive", "2", status=cli.BAD_INPUT).err
 
 
 class TestJudging:
@@ -236,6 +246,15 @@ class TestJudging:
         assert whole["rows"] == streamed["rows"] == N
         if "--groups" not in options:  # which the folds of a streamed fit do not know
             assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=1e-6)
+
+    @pytest.mark.parametrize(
+        ("options", "instead"), [((), "add --holdout 0.2"), (("--order", "day"), "leave out --order")]
+    )
+    def test_streams_judge_by_whole_groups_or_not_at_all(self, folder, capsys, options, instead):
+        words = ("fit", "visits.csv", "--target", "ill", "--groups", "patient", "--stream", *options)
+        assert "--groups patient: a table that is read in chunks" in (err := run(capsys, *words, status=2).err)
+        assert instead in err
+        assert "out_of_fold" not in fit(capsys, "--groups", "patient", "--stream", "--holdout", 0.3)
 
     def test_the_model_does_not_see_them(self, folder, capsys):
         found = fit(capsys, "--holdout", 0.3)

@@ -11,12 +11,20 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_classification
 
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, explain, explanations
-from kproba import arrays as devices
+from kproba import (
+    LSPC,
+    ImportVectorMachine,
+    KernelLogisticRegression,
+    SurfaceKernelClassifier,
+    explain,
+    explanations,
+    messages,
+)
 from kproba.arrays import Device, choose, is_tensor, to_numpy
 from kproba.basis import device_basis, device_moments
 from kproba.basis.basis import Basis
 from kproba.basis.device_basis import DeviceBasis
+from kproba.data.encoding import Part
 from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
@@ -26,6 +34,7 @@ from kproba.explanations.shapley import KernelSum
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
 from kproba.problems.least_squares import LeastSquares
 from kproba.search.learnt import many_rows
+from kproba.search.learnt.device_sample import scores_of_others
 from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import learn
 from kproba.search.learnt.parameters import Layout
@@ -139,6 +148,55 @@ class TestParts:
         phi = gaussian(X.astype(float), X[:60].astype(float), 8.0)
         exact, plain = phi.T @ phi, phi.astype(np.float32).T @ phi.astype(np.float32)
         assert np.abs(there - exact).max() < 0.2 * np.abs(plain - exact).max()
+
+    @pytest.mark.parametrize("kernel", [Gaussian(1.5), Laplacian(3.0), Pairs(1.5), KERNELS[-1]], ids=str)
+    def test_sums_in_integers(self, kernel, rows, tensor, monkeypatch):
+        """Batches of rows with and without weights, in any order: the matrix of features rounded to 24 bits."""
+        monkeypatch.setattr(Device, "has_integer_products", True)
+        X, Z = rows.X.astype(np.float32), rows.X[:40].astype(np.float32)
+        basis = DeviceBasis.of(Basis(kernel, Z), Device.of(tensor(X)))
+        weight = np.repeat([1.0, 2.5, 1.0], [300, 100, 300])
+        total = basis.running_moments(3)
+        for part in (slice(0, 300), slice(300, 400), slice(400, 700)):
+            total = basis.add_part(total, Part(tensor(X[part]), rows.labels[part], weight[part], 3))
+        there = total.to_numpy()
+        phi, targets = kernel(X.astype(float), Z.astype(float)), np.eye(3)[rows.labels]
+        assert_allclose(np.tril(there.H), np.tril(phi.T @ (weight[:, None] * phi)), rtol=1e-5, atol=1e-5)
+        assert_allclose(there.h, phi.T @ (weight[:, None] * targets), rtol=1e-5, atol=1e-5)
+        assert_allclose(there.totals, weight @ targets)
+
+    def test_sums_in_integers_have_no_negative_eigenvalue(self, tensor, monkeypatch):
+        """Of a wide kernel, whose matrix is indefinite in float32."""
+        X = np.random.RandomState(0).standard_normal((4000, 3)).astype(np.float32)
+        basis = DeviceBasis.of(Basis(Gaussian(8.0), X[:60]), Device.of(tensor(X)))
+        eigenvalues = []
+        for exact in (True, False):
+            monkeypatch.setattr(Device, "has_integer_products", exact)
+            part = Part(tensor(X), np.zeros(4000, dtype=int), np.ones(4000), 1)
+            H = basis.add_part(basis.running_moments(1), part).to_numpy().symmetric()
+            eigenvalues.append(np.linalg.eigvalsh(H)[0] / 4000)
+        assert eigenvalues[0] > -1e-14 and eigenvalues[1] < -1e-11
+
+    def test_precision_of_sums_follows_the_penalty(self, tensor, monkeypatch):
+        X = np.random.RandomState(0).standard_normal((200, 6)).astype(np.float32)
+        basis = DeviceBasis.of(Basis(Gaussian(2.0), X[:50]), Device.of(tensor(X)))
+        least = float(np.linalg.eigvalsh(Gaussian(2.0).gram(X[:50].astype(float)))[0])
+        for exact, resolved in ((False, device_basis.RESOLVED), (True, device_basis.RESOLVED_EXACTLY)):
+            monkeypatch.setattr(Device, "has_integer_products", exact)
+            for factor, use_float64 in ((0.5, True), (2.0, False)):
+                assert basis.for_sums(factor * resolved / least, True).use_float64 == use_float64
+
+    def test_scores_by_a_learnt_kernel(self, rows, tensor):
+        """Of rows that are held out, and leave-one-out with some rows as centres."""
+        kernel, device, few = KERNELS[-1], Device.of(tensor(rows.X)), rows.take(np.arange(200))
+        G = kernel.gram(few.X.astype(np.float32).astype(float)) + np.diag(0.3 / few.weight)
+        expected = kernel(rows.X[200:].astype(np.float32).astype(float), few.X.astype(np.float32).astype(float))
+        expected = expected @ np.linalg.solve(G, few.targets())
+        found = scores_of_others(device, kernel, 0.3 / few.weight, few.X, few.targets(), rows.X[200:])
+        assert_allclose(found, expected, atol=1e-9)
+        centers = np.arange(0, 200, 2)
+        losses = [many_rows.leave_one_out_loss(kernel, 0.3, few, centers, device=each) for each in (None, device)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_dual(self, rows, tensor, weighted, monkeypatch):
@@ -286,7 +344,7 @@ class TestErrors:
         def missing(name):
             raise ImportError(name)
 
-        monkeypatch.setattr(devices, "import_module", missing)
+        monkeypatch.setattr(messages, "import_module", missing)
         with pytest.raises(ImportError, match=r"pip install 'kproba\[torch\]'"):
             LSPC(device="cuda").fit(*data)
 

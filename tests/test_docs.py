@@ -14,6 +14,7 @@ from pkgutil import resolve_name
 import pytest
 
 import kproba
+from kproba import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -43,19 +44,17 @@ def test_every_block_is_of_a_kind_that_runs(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
-def test_commands_run(page, tmp_path):
+def test_commands_run(page, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     for line in commands(page):
-        done = subprocess.run(
-            [sys.executable, *as_module(line)], cwd=tmp_path, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, f"{page.name}: {line}\n{done.stderr}"
+        assert status(line) == 0, f"{page.name}: {line}\n{capfd.readouterr().err}"
 
 
-def as_module(line: str) -> list[str]:
-    """Arguments of this Python for a line that begins with ``kproba`` or ``python``."""
+def status(line: str) -> int:
+    """Exit status of a line that begins with ``python``, or with ``kproba``, which need not be imported again."""
     program, *words = shlex.split(line, comments=True)
     assert program in ("kproba", "python"), line
-    return ["-m", "kproba.cli", *words] if program == "kproba" else words
+    return cli.main(words) if program == "kproba" else subprocess.run([sys.executable, *words], timeout=300).returncode
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

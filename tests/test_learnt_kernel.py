@@ -17,12 +17,14 @@ from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
+from kproba.problems import local
 from kproba.search import pose
-from kproba.search.learnt import many_rows, outer_folds, steps
+from kproba.search.learnt import many_rows, outer_folds, steps, unlocked
+from kproba.search.learnt.matches import Matches
 from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS
-from kproba.search.learnt.parameters import Layout
-from kproba.search.learnt.sample import LeaveOneOut
+from kproba.search.learnt.parameters import Layout, rounded
+from kproba.search.learnt.sample import LeaveOneOut, Sample
 from kproba.search.losses import CalibratedLogLoss
 
 
@@ -30,7 +32,16 @@ from kproba.search.losses import CalibratedLogLoss
 def more_steps(few_steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outer_folds, "MARKS", (20, 30, 40, 60))
+        patch.setattr(outer_folds, "FOLDS", ((1000, 4),))
+        patch.setattr(outer_folds, "FIT_ROWS", 200)
         patch.setattr(steps, "SAMPLE_ROWS", 250)
+        patch.setattr(steps, "WARM_UP", 20)
+        patch.setattr(steps, "STEP", 0.12)
+        patch.setattr(steps, "REFINE_ROWS", 200)
+        patch.setattr(steps, "REFINE_STEPS", 12)
+        patch.setattr(steps, "CHAIN_ROWS", 200)
+        patch.setattr(steps, "CHAIN_STEPS", 10)
+        patch.setattr(many_rows, "LARGE_SAMPLE", 400)
         yield
 
 
@@ -125,6 +136,49 @@ class TestGradient:
         objective.load(np.arange(len(rows)))
         slopes = oracles.slopes_by_differences(lambda at: objective(at)[0], x, 1e-2)
         assert objective(x)[1] == pytest.approx(slopes, abs=3e-5)  # values are float32
+
+    @pytest.mark.parametrize("m", [2, 23, 24])
+    def test_scores_of_codes_and_two_values_equal_refits(self, m):
+        rows = replace(table(24, 5, 3), categorical=(0, 3))
+        rows.X[:, [0, 3]] = np.random.default_rng(0).integers(0, [2, 6], (24, 2))
+        layout = Layout(5, 3, rows.categorical)
+        part = layout.split(0.3 * np.random.default_rng(1).normal(size=sum(layout.sizes.values())))
+        sample, kernel = Sample(m, layout), layout.kernel(layout.join(part))
+        part = layout.split(rounded(layout.join(part)))  # as the kernel has them
+        X, Y, noise = rows.X[:m], rows.targets()[:m], np.exp(part["noise"]) / rows.weight[:m]
+        sample.load(X, Y, rows.weight[:m], None)
+        expected = oracles.loo_without_groups(kernel.gram(X), Y, noise, np.arange(m))
+        assert sample.scores(part) == pytest.approx(expected, abs=1e-5)
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.integers(0, 10_000))
+    def test_columns_of_few_values_are_products(self, m, d, k, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, k, (m, d)).astype(np.float32)
+        matches, c, V = Matches(X, tuple(range(0, d, 2))), rng.normal(size=d), np.triu(rng.normal(size=(m, m)), 1)
+        differ = X[:, None] != X
+        assert set(matches.places) >= set(range(0, d, 2))
+        assert all(len(np.unique(X[:, j])) > 2 for j in set(range(d)) - set(matches.places))
+        found, at = matches.sums(c[matches.places], np.empty((m, m))), matches.places
+        assert found[np.triu_indices(m, 1)] == pytest.approx((differ[..., at] @ c[at])[np.triu_indices(m, 1)])
+        assert matches.totals(V) == pytest.approx(np.einsum("il,ilj->j", V, differ[..., at]))
+        apart = np.abs(X[:, None] - X)[..., at]
+        apart[..., np.isin(at, range(0, d, 2))] = differ[..., at[at % 2 == 0]]
+        assert (apart == differ[..., at] * matches.gap).all()
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 10_000))
+    def test_lapack_without_the_lock(self, m, c, seed):
+        rng = np.random.default_rng(seed)
+        A, Y = rng.normal(size=(m, m)), rng.normal(size=(m, c))
+        G = A @ A.T + np.eye(m)
+        assert unlocked.solve(np.triu(G), Y) == pytest.approx(np.linalg.solve(G, Y))
+        assert unlocked.inverse(np.triu(G)) == pytest.approx(np.linalg.inv(G))
+        for function in (unlocked.inverse, lambda G: unlocked.solve(G, Y)):
+            with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+                function(-np.eye(m))
+            with pytest.raises(ValueError, match="rows of float64"):
+                function(np.eye(m, dtype=np.float32))
 
 
 class TestLearning:
@@ -268,17 +322,31 @@ class TestManyRows:
         if step == 1:
             assert many_rows.leave_one_out_loss(kernel, 0.3, rows) == pytest.approx(found, rel=1e-4)
 
-    @pytest.mark.parametrize(("n_waves", "height", "n_centers"), [(40, 100.0, 600), (1, 0.4, 200)])
-    def test_sharp_kernels_use_all_rows(self, n_waves, height, n_centers, monkeypatch):
+    @pytest.mark.parametrize(("n_waves", "height", "is_sharp"), [(40, 100.0, True), (1, 0.4, False)])
+    def test_sharp_kernels_want_all_rows_as_centres(self, n_waves, height, is_sharp, monkeypatch):
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 300)
         monkeypatch.setattr(pose, "ALL_ROWS", 200)
-        monkeypatch.setattr(pose, "MOST_CENTERS", 200)
         rng = np.random.default_rng(0)
         X = rng.uniform(size=(600, 1))
         y = (height * np.sin(n_waves * 2 * np.pi * X[:, 0]) > rng.uniform(-0.5, 0.5, 600)).astype(int)
+        assert outer_folds.learn(Rows.of(X, y, np.ones(600), 2), 0).is_sharp == is_sharp
         clf = LSPC(random_state=0).fit(X, y)
-        assert len(clf.coef_) == n_centers
+        assert len(clf.coef_) == 600
         assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.65
+
+    @pytest.mark.parametrize("is_dense", [True, False])
+    def test_one_system_of_all_rows_may_be_better_than_local_models(self, is_dense, monkeypatch):
+        """Where rows are alike in many columns, regions of one of them know too little."""
+        monkeypatch.setattr(many_rows, "COMPARED_ROWS", 400)
+        monkeypatch.setattr(local, "REGION_ROWS", 30 if is_dense else 100)
+        monkeypatch.setattr(local, "SHARED_CENTERS", 2 if is_dense else 20)
+        rng = np.random.default_rng(0)
+        d = 12 if is_dense else 1
+        y = rng.integers(6, size=400)
+        apart = rng.normal(size=(6, d))[y] if is_dense else y[:, None]
+        X = apart + (1.0 if is_dense else 0.1) * rng.normal(size=(400, d))
+        rows, layout = Rows.of(X, y, np.ones(400), 6), Layout(d, 6)
+        assert many_rows.ManyRows(rows, layout, 0).beats_regions(layout.start(X, 1.0)) == is_dense
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -26,7 +26,7 @@ from kproba.problems import local
 from kproba.problems.least_squares import LeastSquares
 from kproba.problems.local import LocalProblem
 from kproba.problems.local_sums import SummedLocalProblem
-from kproba.search.learnt import outer_folds
+from kproba.search.learnt import many_rows, outer_folds
 from strategies import tables
 
 
@@ -232,7 +232,7 @@ class TestClassifier:
     def test_a_sharp_learnt_kernel_chooses_local_models(self, monkeypatch):
         monkeypatch.setattr(_learning, "FEW_ROWS", 200)
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 200)
-        monkeypatch.setattr(outer_folds, "beats_regions", lambda *_: False)
+        monkeypatch.setattr(many_rows.ManyRows, "beats_regions", lambda *_: False)
         X, y = waves(400)
         clf = LSPC(random_state=0).fit(X, y)
         assert isinstance(clf.basis_, LocalBasis)

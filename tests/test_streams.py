@@ -22,6 +22,7 @@ from kproba import (
 )
 from kproba.basis.moments import Moments
 from kproba.data.checkpoint import Checkpoint
+from kproba.data.hashing import ranking, row_keys
 from kproba.data.sources import ArraySource, Chunk
 from kproba.data.summary import Summary
 from kproba.estimators import _reading, lspc
@@ -181,6 +182,24 @@ class TestLook:
         for key, each in zip(keys, rows):
             np.testing.assert_array_equal(key, keys[0])
             np.testing.assert_allclose(each.prior, rows[0].prior, atol=1e-12)
+
+    @pytest.mark.parametrize("kind", [np.int64, np.uint8, str])
+    def test_keeps_the_first_rows_of_every_label(self, kind, monkeypatch):
+        """By rank, with copies of rows, labels that are rare, and labels that come late."""
+        monkeypatch.setattr("kproba.data.summary.CLASS_ROWS", 7)
+        random = np.random.default_rng(0)
+        X = random.integers(0, 900, (3000, 1)).astype(float)
+        y = np.where(X[:, 0] < 30, 2, X[:, 0] % 2).astype(kind)
+        y[2500:][X[2500:, 0] > 890] = kind(9)
+        rank = ranking(row_keys(X), 0)
+        threshold = np.unique(rank)[49]
+        expected = {(r, label) for r, label in zip(rank.tolist(), y.tolist()) if r <= threshold}
+        for label in np.unique(y):
+            expected |= {(r, label) for r in np.unique(rank[y == label])[:7].tolist()}
+        for size in (40, 333, 3000):
+            chunks = [Chunk(X[k : k + size], y[k : k + size], None, k) for k in range(0, 3000, size)]
+            found = self.total(chunks, 50).sample.reduced(50)
+            assert set(zip(found.rank.tolist(), found.y.tolist())) == expected
 
     def test_shares_are_those_of_all_rows(self, data):
         _, y, weight = data

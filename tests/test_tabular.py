@@ -1,6 +1,9 @@
 """The pipeline of the command in Python: kproba.tabular, and model files of the command as models."""
 
 import pickle
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,10 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import kproba
-from kproba import LSPC, UnreadableWarning, explain, tabular, to_onnx
+from kproba import LSPC, ModelFileError, UnreadableWarning, cli, explain, load, save, tabular, to_onnx
 from kproba.cli import main
 from kproba.data.mixed import columns_like_codes
 from kproba.features.column_kinds import ColumnKinds
+from kproba.features.plain_table import PlainTable, without_skrub
+from kproba.pipelines import behind, vectorizer
 from messy import sales, visits
 
 QUICK = LSPC(kernel="laplacian", width=2.0, ridge=1e-3)
@@ -101,3 +106,78 @@ def test_the_command_remarks_on_codes(tmp_path, capsys):
     )
     main(["fit", str(path), "--target", "y", "--model", str(tmp_path / "m.kproba")])
     assert "'postcode': read as numbers; if these are codes" in capsys.readouterr().err
+
+
+class TestWithoutSkrub:
+    """Numbers and categories of few values: the same columns to the last bit, and no import of skrub."""
+
+    def frame(self, n=60):
+        rng = np.random.default_rng(0)
+        numbers = rng.normal(size=n)
+        return pd.DataFrame(
+            {
+                "number": np.where(rng.random(n) < 0.2, np.nan, numbers),
+                "euros": [f"€ {abs(value):.2f}" for value in numbers],
+                "same": 1.0,
+                "yes": rng.random(n) < 0.5,
+                "two": rng.choice(["m", "f"], n),
+                "gaps": np.where(rng.random(n) < 0.3, None, rng.choice(["x", " y", "N/A"], n)),
+            }
+        )
+
+    def test_same_columns(self):
+        frame = self.frame()
+        skrubs = vectorizer().fit(frame)
+        plain = without_skrub(skrubs, frame)
+        assert type(plain["tablevectorizer"]) is PlainTable
+        assert plain.get_feature_names_out().tolist() == skrubs.get_feature_names_out().tolist()
+        assert plain["tablevectorizer"].kind_to_columns_ == {
+            kind: skrubs["tablevectorizer"].kind_to_columns_[kind] for kind in plain["tablevectorizer"].kind_to_columns_
+        }
+        odd = frame.assign(two="never seen", gaps=3, number="1,5", yes=None)
+        typed = frame.astype({"two": "category", "number": "float32"})
+        for rows in (frame, frame[:1], odd, typed, frame.assign(two=None, euros=np.nan)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # scikit-learn about values that it does not know
+                np.testing.assert_array_equal(plain.transform(rows), skrubs.transform(rows))
+
+    @pytest.mark.parametrize(
+        "column", [[f"2024-01-{k % 28 + 1:02d}" for k in range(60)], [f"remark {k}" for k in range(60)]]
+    )
+    def test_dates_and_text_need_it(self, column):
+        frame = self.frame().assign(more=column)
+        skrubs = vectorizer().fit(frame)
+        assert without_skrub(skrubs, frame) is skrubs
+
+    def test_a_prediction_does_not_import_it(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        self.frame().assign(label=["a", "b"] * 30).to_csv("t.csv", index=False)
+        assert cli.main(["fit", "t.csv", "--target", "label", "--quiet"]) == 0
+        code = "import sys; from kproba import cli; assert cli.main(['predict', 't.csv', '--out', 'o.csv']) == 0"
+        slow = ("skrub", "sklearn.impute", "sklearn.linear_model", "matplotlib")
+        ended = subprocess.run([sys.executable, "-c", f"{code}; print([m for m in {slow} if m in sys.modules])"],
+                               capture_output=True, text=True, check=True)  # fmt: skip
+        assert ended.stdout.splitlines()[-1] == "[]"
+        assert len(pd.read_csv("o.csv")) == 60
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("medians_", np.zeros(2, np.float32)),
+            ("gaps_", np.array([99])),
+            ("gaps_", np.array([0, 0])),
+            ("levels_", {"nowhere": None}),
+            ("levels_", {}),
+            ("levels_", {"two": [1]}),
+            ("input_to_outputs_", {"two": ["a"]}),
+        ],
+    )
+    def test_damaged_ones_are_refused(self, name, value, tmp_path):
+        frame = self.frame()
+        model = behind(without_skrub(vectorizer().fit(frame), frame), LSPC(kernel="gaussian", width=1.0, ridge=0.1))
+        model[-1].fit(model[:-1].transform(frame), ["a", "b"] * 30)
+        save(model, tmp_path / "m.kproba")
+        np.testing.assert_array_equal(load(tmp_path / "m.kproba").predict(frame), model.predict(frame))
+        setattr(model["tablevectorizer"], name, value)
+        with pytest.raises(ModelFileError, match="PlainTable"):
+            save(model, tmp_path / "m.kproba")

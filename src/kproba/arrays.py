@@ -100,6 +100,11 @@ class Device:
         """Whether Triton kernels can run on the device."""
         return self._is_cuda and find_spec("triton") is not None
 
+    @property
+    def has_integer_products(self) -> bool:
+        """Whether tensor cores multiply 8-bit integers."""
+        return self.has_triton and import_module("torch").cuda.get_device_capability(self.name) >= (8, 0)
+
     def put(self, array, dtype=None):
         """Copy an array to the device; ``dtype`` is a NumPy dtype."""
         if not is_tensor(array):

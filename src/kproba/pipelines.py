@@ -59,4 +59,4 @@ def vectorizer() -> Pipeline:
 
 def behind(prepared: Pipeline, classifier: Any) -> Pipeline:
     """A pipeline, fitted or not, with a classifier as its last step."""
-    return make_pipeline(*(step for _, step in prepared.steps), classifier)
+    return Pipeline([*prepared.steps, (type(classifier).__name__.lower(), classifier)])

@@ -131,7 +131,7 @@ class Basis:
         def fill(rows):
             np.matmul(evaluate(X[rows]), coef, out=out[rows])
 
-        fill_tiles(fill, len(out), dtype.itemsize * self.n_centers, self.workers)
+        fill_tiles(fill, len(out), self.kernel.n_buffers * dtype.itemsize * self.n_centers, self.workers)
         return out
 
     def scores_of_each(self, X, coefs: Sequence[np.ndarray]) -> list[np.ndarray]:

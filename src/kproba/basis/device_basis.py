@@ -16,9 +16,11 @@ from .basis import Basis, refuse_indefinite
 from .device_moments import DeviceMoments
 from .moments import Moments
 
-#: float32 sums are used if every eigenvalue of λP is above the first, float32 features if scores lose at most the
-#: second.
-RESOLVED, LOST = 1e-6, 1e-5
+#: float32 sums are used if every eigenvalue of λP is above the first, exact sums of float32 features if it is above the
+#: second, and float32 features for scores if these lose at most the third.
+RESOLVED, RESOLVED_EXACTLY, LOST = 1e-6, 1e-10, 1e-5
+#: Fewer centres are summed in floating point: PyTorch multiplies no smaller matrices of integers.
+FEWEST_EXACT = 32
 
 
 @dataclass(frozen=True)
@@ -89,19 +91,34 @@ class DeviceBasis(Basis):
     def for_sums(self, ridge: float, rkhs: bool) -> DeviceBasis:
         """This basis in the precision that sums for a ridge λ need.
 
-        Rounding errors of float32 sums are about 1e-8 of n in every direction. They are harmless if the penalty λP is
-        far larger in all directions, which is tested by trying to factor λP − τI.
+        Rounding errors of float32 sums are about 1e-8 of n in every direction, those of float32 features in exact sums
+        about 1e-14. They are harmless if the penalty λP is far larger in all directions, which is tested by trying to
+        factor λP − τI.
         """
+        least = RESOLVED_EXACTLY if self._can_sum_exactly else RESOLVED
         if not rkhs:
-            return replace(self, use_float64=ridge < RESOLVED)
-        left = float(ridge) * self.gram_on_device() - RESOLVED * self.device.eye(self.n_centers)
+            return replace(self, use_float64=ridge < least)
+        left = float(ridge) * self.gram_on_device() - least * self.device.eye(self.n_centers)
         return replace(self, use_float64=self.device.cholesky(left) is None)
 
     def running_moments(self, k: int, before: Moments | None = None) -> DeviceMoments:
         return DeviceMoments(self.device, self.n_centers, k, before)
 
     def add_part(self, total: DeviceMoments, part) -> DeviceMoments:
-        return total.add(self(part.X), part.codes, part.weight)
+        X = self.to_device(part.X)
+        if not self._can_sum_exactly or X.dtype != self.device.xp.float32:
+            return total.add(self(X), part.codes, part.weight)
+        if not (part.weight == 1.0).all():  # integers have no weights, and float32 sums would be less accurate
+            return total.add(self(self.device.to_float64(X)), part.codes, part.weight)
+        assert self.kernel.largest is not None
+        phi = self.kernel.on_device(self.device, self._centers_like(X), X)
+        return total.add_exactly(phi, part.codes, self.kernel.largest)
+
+    @property
+    def _can_sum_exactly(self) -> bool:
+        """Whether the features of float32 rows can be summed in integers, which is faster and more accurate."""
+        is_bounded = self.kernel.runs_on_devices and self.kernel.largest is not None
+        return self.device.has_integer_products and is_bounded and self.n_centers >= FEWEST_EXACT
 
     def for_scores(self, coef: np.ndarray) -> DeviceBasis:
         """This basis in the precision that scores need: with large coefficients, float32 loses too many digits."""

@@ -7,12 +7,14 @@ sμᵀ + μsᵀ + nμμᵀ, where s = Σwψ, and everything but the products of 
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Device
+from .exact_sums import ExactSums
 from .moments import Moments
 
 #: With at least the first number of centres, H is computed in this many strips that end at the diagonal, which saves
@@ -21,13 +23,40 @@ MANY_CENTERS, STRIPS = 2048, 16
 
 
 class DeviceMoments:
-    """Running sums Σwψψᵀ (lower triangle), Σwψ[t, 1]ᵀ and Σwt, to be added to the moments ``before``."""
+    """Running sums Σwψψᵀ (lower triangle), Σwψ[t, 1]ᵀ and Σwt, to be added to the moments ``before``.
+
+    Rows of unit weight can also be summed in integers (:mod:`.exact_sums`).
+    """
 
     def __init__(self, device: Device, b: int, k: int, before: Moments | None = None):
         self.device, self.before = device, before
-        self.H, self.h = device.zeros((b, b)), device.zeros((b, k + 1))
+        self.h = device.zeros((b, k + 1))
         self.totals, self.n = np.zeros(k), 0.0
         self.mean: Any = None
+        self._exact: ExactSums | None = None
+
+    @cached_property
+    def H(self):
+        return self.device.zeros((self.h.shape[0], self.h.shape[0]))
+
+    def add_exactly(self, phi, codes: np.ndarray, largest: float) -> DeviceMoments:
+        """Add features (b, m) between 0 and ``largest`` on the device, in integers, with class codes (m,)."""
+        k = len(self.totals)
+        if self.mean is None:
+            self.mean = self.device.xp.mean(phi, axis=1)
+        if self._exact is None:
+            self._exact = ExactSums(self.device, self.mean, largest, k)
+        self.n += float(len(codes))
+        self.totals += np.bincount(codes, minlength=k)
+        self._exact.add(phi, codes)
+        return self
+
+    def _absorb_exact(self) -> None:
+        """Move the sums in integers into those in floating point."""
+        if self._exact is not None:
+            self.H += self._exact.H
+            self.h += self._exact.h
+            self._exact = None
 
     def add(self, phi, targets: np.ndarray, weight: np.ndarray) -> DeviceMoments:
         """Add a batch of features (m, b) on the device, which are overwritten, with targets (m, k) or class codes."""
@@ -58,6 +87,7 @@ class DeviceMoments:
 
     def to_numpy(self) -> Moments:
         """The sums so far as NumPy arrays."""
+        self._absorb_exact()
         k, mean = len(self.totals), self._mean_float64()
         own = self.h[:, k:]
         turned = own @ mean.mT + mean @ own.mT + self.n * (mean @ mean.mT)

@@ -13,6 +13,7 @@ from ..report.facts import Facts, describe
 from ..report.judged import BY_NAME, HELD_OUT, TRAINING, about_rows, judged
 from . import _frames, _models, _text
 from ._new_rows import NewRows
+from ._target import label_named
 from ._training import Recognition, row_digests
 
 #: Number of columns that the model does not use, such as identifiers, to show beside the rows of a report.
@@ -22,6 +23,18 @@ UNKNOWN = (
     "This model does not record which rows it was fitted on. If some of these rows are among them, the results above "
     "are too optimistic; fit the model again with kproba fit so that training rows are recognised."
 )
+
+
+def add_positive(command) -> None:
+    command.add_argument("--positive", metavar="LABEL", help="class of interest (default: as in the fit)")
+
+
+def positive_of(args, model: _models.TableModel) -> Any:
+    """The class of interest: the given one, that of the fit or, of two classes, the second."""
+    if args.positive is not None:
+        return label_named("--positive", args.positive, model.classes)
+    known = (model.about or {}).get("positive")
+    return known if known in model.classes.tolist() else model.classes[-1] if len(model.classes) == 2 else None
 
 
 def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:

@@ -9,6 +9,7 @@ import numpy as np
 from ..data.hashing import mix, ranking
 from ..data.kinds import pandas
 from ..data.tables import LabelledTable, Rule
+from . import _text
 from ._dates import moments
 
 #: Above so many rows there are no out-of-fold probabilities, so this share of the rows is set aside, up to a number.
@@ -75,6 +76,21 @@ def check_parts(args, train: dict[Any, int], held: dict[Any, int]) -> None:
     if absent or len(train) < 2:
         what = f"all rows of the class {absent[0]!r}" if absent else "all rows but one class"
         raise ValueError(f"{args.data}: {what} would be set aside to judge the model by; use a smaller --holdout.")
+
+
+def check_streamed_groups(args, n_rows: int) -> None:
+    """Raise an error if rows of one group would judge a model that was fitted on others of the group."""
+    if args.groups is None:
+        return
+    if args.order is not None or not share_of(args, n_rows):
+        instead = "leave out --order" if args.order is not None else "add --holdout 0.2"
+        raise ValueError(
+            f"--groups {args.groups}: a table that is read in chunks keeps groups together only in rows that are set "
+            f"aside; {instead}, or fit a table that is small enough to be read as a whole."
+        )
+    _text.remark(
+        args, "--groups: whole groups are set aside to judge the model; its kernel is chosen by leaving out single rows"
+    )
 
 
 def divided(args, rows: LabelledTable) -> tuple[LabelledTable, LabelledTable | None]:

@@ -16,21 +16,20 @@ from __future__ import annotations
 from ..data.labels import label_codes
 from ..report.measures import MEASURES
 from . import _frames, _models, _scores, _text
-from ._judging import facts_of_rows, judge, with_warning
-from ._target import label_named
+from ._judging import add_positive, facts_of_rows, judge, positive_of, with_warning
 
 
 def add_options(command) -> None:
     _frames.add_data(command, "labelled table")
     _models.add_model(command, "model file written by kproba fit")
     command.add_argument("--target", help="column with the classes (default: named as in the training table)")
-    command.add_argument("--positive", metavar="LABEL", help="class of interest (default: as in the fit)")
+    add_positive(command)
     _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:
     model = _models.load(args.model)
-    positive = _positive(args, model)
+    positive = positive_of(args, model)
     rows = judge(model, args)
     facts, about = facts_of_rows(model, args, rows)
     scores = {score.name: _plain(score) for score in facts.scores}
@@ -39,13 +38,6 @@ def run(args) -> None:
     text = f"{_table(facts.scores[:2], facts.n_rows)}\n\n{_decisions(decided)}\n\n"
     text = with_warning(text + _scores.confusion_table(model.classes, decided["confusion"]), about)
     _text.answer(args, {**about, "classes": facts.classes, **own, **decided, "base_rates": base}, text)
-
-
-def _positive(args, model: _models.TableModel):
-    if args.positive is not None:
-        return label_named("--positive", args.positive, model.classes)
-    known = (model.about or {}).get("positive")
-    return known if known in model.classes.tolist() else model.classes[-1] if len(model.classes) == 2 else None
 
 
 def _decisions(decided: dict) -> str:

@@ -29,6 +29,7 @@ from ..data.mixed import columns_like_codes
 from ..data.tables import LabelledTable, TableSource, row_weights
 from ..estimators import LSPC
 from ..estimators._honest import honest_probabilities
+from ..features.plain_table import without_skrub
 from ..io import check_folder
 from . import _columns, _frames, _models, _scores, _splits, _text
 from ._budget import OutOfTime, time_limit
@@ -88,7 +89,7 @@ def add_options(command) -> None:
 def run(args) -> None:
     from .. import save
 
-    args.start = perf_counter()
+    args.start, args.is_late = perf_counter(), False
     _refuse_early(args)
     table = _frames.opened(args, args.data)
     _frames.refuse_overwriting("--model", args.model, table.files)
@@ -204,6 +205,7 @@ def _fit_rows(args, train: Rows, counts: dict) -> tuple[_models.TableModel, dict
     prepared = _models.vectorizer()
     _refuse_constant(args, train.X)
     numbers = prepared.fit_transform(train.X)
+    prepared = without_skrub(prepared, train.X)
     about, facts = _look_at_columns(args, prepared, train.X, train.y, counts)
     classifier, found = _best(args, numbers, train, about["positive"])
     sketch = RowSketch(prepared)
@@ -254,9 +256,11 @@ def _fitted(args, classifier, X, train: Rows):
         with time_limit(args.start + args.seconds - perf_counter()):
             return classifier.fit(X, train.y, **rows)
     except OutOfTime:
-        _text.remark(
-            args, f"{args.seconds:g} s are over: keeping the Gaussian kernel; more time may give a better model"
-        )
+        if not args.is_late:  # two classifiers may have been compared
+            _text.remark(
+                args, f"{args.seconds:g} s are over: keeping the Gaussian kernel; more time may give a better model"
+            )
+        args.is_late = True
         return plain
 
 
@@ -268,12 +272,11 @@ def _options(args, classes) -> dict:
 
 
 def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
-    if args.groups is not None:
-        _text.remark(args, "--groups: a streamed fit keeps groups together only in --holdout, not in its own folds")
     needed = [name for name in table.columns if name not in args.ignore]
     settled = table.settled(needed, _text.wants_progress(args))
     rows = _frames.labelled_rows(args, settled, _inputs(args, table), args.target, args.data)
     check_classes(args, rows.counts)
+    _splits.check_streamed_groups(args, rows.n_rows)
     train, held = _splits.divided(args, rows)
     counts = dict(sorted(rows.counts.items()))
     model, facts = _fit_source(args, train, counts)
@@ -295,11 +298,8 @@ def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.Table
     classifier.fit(TableSource(train, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
     pipeline = _models.behind(prepared, classifier)
     facts |= {"sample_rows": len(sample)}
-    if (
-        args.weight is None
-        and (found := honest_probabilities(classifier)) is not None
-        and len(found.proba) == train.n_rows
-    ):
+    found = honest_probabilities(classifier)
+    if args.weight is None and args.groups is None and found is not None and len(found.proba) == train.n_rows:
         facts |= _left_out(classifier, Rows(None, train.labels(), None, None), about["positive"])
     return _models.TableModel(pipeline, args.target, train.columns, sketch.finish(), about), facts
 
@@ -316,7 +316,7 @@ def _prepared(args, rows: LabelledTable):
     sample, y = rows.labelled_sample(args.seed, args.sample_rows)
     _text.remark(args, f"fitting the encoding of the columns on {len(sample):,} of {rows.n_rows:,} rows")
     _refuse_constant(args, sample)
-    return _models.vectorizer().fit(sample), sample, y
+    return without_skrub(_models.vectorizer().fit(sample), sample), sample, y
 
 
 def _counts(y: np.ndarray) -> dict[Any, int]:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 
 from . import _frames, _models, _text
-from ._judging import facts_of, in_memory, labelled, with_warning
+from ._judging import add_positive, facts_of, in_memory, labelled, positive_of, with_warning
 
 
 def add_options(command) -> None:
     _frames.add_data(command, "labelled table")
     _models.add_model(command, "model file written by kproba fit")
     command.add_argument("--target", help="column with the classes (default: named as in the training table)")
+    add_positive(command)
     command.add_argument("--train", help="training table, for the base rates and a logistic regression to compare with")
     command.add_argument("--out", default="report.html", help="HTML report to write (default: %(default)s)")
     command.add_argument("--title", help="title of the report (default: the name of the data)")
@@ -33,11 +34,22 @@ def run(args) -> None:
     model = _models.load(args.model)
     read = [args.data, args.model, *([args.train] if args.train else [])]
     _frames.refuse_overwriting("--out", args.out, read)
-    train: dict = {}
+    options = {"positive": _positive(args, model), "title": args.title or os.path.basename(args.data)}
     if args.train:
         known = labelled(model, args.train, args)
-        train = {"X_train": in_memory(known), "y_train": known.labels()}
-    facts, about = facts_of(model, args, title=args.title or os.path.basename(args.data), **train)
+        options |= {"X_train": in_memory(known), "y_train": known.labels()}
+    facts, about = facts_of(model, args, **options)
     write_facts(facts, args.out)
     text = f"wrote {_text.printable(args.out)} about {facts.n_rows:,} rows"
     _text.answer(args, about | {"report": args.out}, with_warning(text, about))
+
+
+def _positive(args, model: _models.TableModel):
+    """The class of interest of two; a report on more classes shows each of them."""
+    if len(model.classes) == 2:
+        return positive_of(args, model)
+    if args.positive is not None:
+        raise ValueError(
+            f"--positive {args.positive}: the model has {len(model.classes)} classes, not two; leave it out."
+        )
+    return None

@@ -23,6 +23,8 @@ from .look import Look
 
 #: Approximate size of a chunk of inputs: large enough that the overhead per chunk does not matter.
 CHUNK_BYTES = 16 << 20
+#: The same for rows on a device, where every chunk waits for the device.
+DEVICE_CHUNK_BYTES = 256 << 20
 #: Maximum number of rows of a chunk with few columns, since progress and checkpoints are updated once per chunk.
 CHUNK_ROWS = 100_000
 
@@ -171,12 +173,16 @@ class TensorSource(ArraySource):
 
     is_in_memory, takes_gaps = True, False
 
-    def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = CHUNK_BYTES):
+    def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = DEVICE_CHUNK_BYTES):
         device = Device.of(X)
         self._X, self._y, self._weight = device.floats(X), y, weight
         self.n_rows, self.n_features = X.shape
         self.dtype = np.dtype(np.float32 if self._X.dtype == device.xp.float32 else np.float64)
         self.name, self.chunk_bytes = f"X on {device.name}", chunk_bytes
+
+    @property
+    def chunk_rows(self) -> int:
+        return max(1, self.chunk_bytes // max(1, self.n_features * self.dtype.itemsize))
 
     def _part(self, rows: slice):
         return self._X[rows, ...]

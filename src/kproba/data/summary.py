@@ -19,8 +19,6 @@ from .sweep import Statistic
 
 #: Maximum rows of the sample, maximum bytes of their inputs, and rows kept of every class, however rare.
 SAMPLE_ROWS, SAMPLE_BYTES, CLASS_ROWS = 50_000, 256 << 20, 200
-#: Up to this many labels are compared one by one.
-FEW_LABELS = 4
 
 
 def sample_size(n_features: int) -> int:
@@ -49,11 +47,11 @@ class Summary:
         y = np.asarray(chunk.y)
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("Unknown label type: y has fractional numbers (continuous); a classifier needs classes.")
-        for label, total in _label_weights(y, weight, list(self.label_weight)).items():
+        for label, total in _label_weights(y, weight).items():
             self.label_weight[label] = self.label_weight.get(label, 0.0) + total
-        threshold = None if self.sample is None else self.sample.threshold
+        before = (None, ()) if self.sample is None else (self.sample.threshold, self.sample.settled)
         keys = row_keys(chunk.X if device is None else device.put(chunk.X))
-        part = _Sample.of(chunk.X, keys, y, weight, self.seed, self.size, threshold)
+        part = _Sample.of(chunk.X, keys, y, weight, self.seed, self.size, *before)
         self.sample = part if self.sample is None else self.sample + part
         self._count(chunk.n_rows, [chunk])
         if len(self.sample.rank) > 2 * self.size:
@@ -127,53 +125,68 @@ class _Sample:
     weight: np.ndarray
     rank: np.ndarray
     threshold: np.uint64 | None = None
+    #: labels with enough rows before the threshold
+    settled: tuple = ()
 
     @classmethod
-    def of(cls, X, keys, y, weight, seed: int, size: int, threshold) -> _Sample:
+    def of(cls, X, keys, y, weight, seed: int, size: int, threshold, settled: tuple = ()) -> _Sample:
         """Rows of positive weight; once there is a threshold, rows behind it only if their class needs them."""
         rank, kept = ranking(keys, seed), weight > 0
         threshold = _first_threshold(rank[kept], size) if threshold is None else threshold
         if threshold is not None:
-            kept &= (rank <= threshold) | _first_of_each(y, rank, CLASS_ROWS)
+            kept &= _needed(y, rank, threshold, settled)
         X = Device.of(X).take(X, np.flatnonzero(kept)) if is_tensor(X) else X[kept]
-        return cls(X, y[kept], weight[kept], rank[kept], threshold)
+        return cls(X, y[kept], weight[kept], rank[kept], threshold, settled)
 
     def __add__(self, other: _Sample) -> _Sample:
         known = [one.threshold for one in (self, other) if one.threshold is not None]
+        least = min(known, default=None)
+        settled = {label for one in (self, other) if one.threshold == least for label in one.settled}
         return _Sample(
             np.concatenate([self.X, other.X]),
             np.concatenate([self.y, other.y]),
             np.concatenate([self.weight, other.weight]),
             np.concatenate([self.rank, other.rank]),
-            min(known, default=None),
+            least,
+            tuple(settled),
         )
 
     def reduced(self, size: int) -> _Sample:
         """Merge copies of a row, adding their weights, and keep the first distinct rows of all and of each class."""
-        codes = np.unique(self.y, return_inverse=True)[1].ravel()
-        order = np.lexsort([codes, self.rank])
-        rank, codes = self.rank[order], codes[order]
-        # rows that share a hash are merged only if their values are equal; copies separated by another row with the
-        # same hash stay separate until Rows.merged
-        same_rank = np.append(False, (np.diff(rank) == 0) & (np.diff(codes) == 0))[: len(rank)]
-        tied = np.flatnonzero(same_rank)
-        same_rank[tied] = equal_rows(self.X, order[tied - 1], self.X, order[tied])
-        is_new = ~same_rank
+        order = np.argsort(self.rank, kind="stable")
+        if (np.diff(self.rank[order]) == 0).any():
+            order, is_new = self._tied()
+        else:
+            is_new = np.ones(len(order), dtype=bool)
         first, group = order[is_new], np.cumsum(is_new) - 1
         weight = np.bincount(group, self.weight[order])
         rank, y = self.rank[first], self.y[first]
         distinct = rank[np.append(True, np.diff(rank) > 0)[: len(rank)]]  # already sorted
         threshold = distinct[size - 1] if len(distinct) > size else self.threshold
-        kept = _first_of_each(y, rank, CLASS_ROWS) | (True if threshold is None else rank <= threshold)
-        return _Sample(self.X[first[kept]], y[kept], weight[kept], rank[kept], threshold)
+        kept = np.full(len(rank), True) if threshold is None else _needed(y, rank, threshold)
+        settled = () if threshold is None else _frequent(y[rank <= threshold])
+        return _Sample(self.X[first[kept]], y[kept], weight[kept], rank[kept], threshold, settled)
+
+    def _tied(self) -> tuple[np.ndarray, np.ndarray]:
+        """The order by rank, then by label, and which of the rows are no copies of the one before.
+
+        Rows that share a hash are merged only if their values are equal; copies separated by another row with the same
+        hash stay separate until ``Rows.merged``.
+        """
+        codes = np.unique(self.y, return_inverse=True)[1].ravel()
+        order = np.lexsort([codes, self.rank])
+        same_rank = np.append(False, (np.diff(self.rank[order]) == 0) & (np.diff(codes[order]) == 0))
+        tied = np.flatnonzero(same_rank)
+        same_rank[tied] = equal_rows(self.X, order[tied - 1], self.X, order[tied])
+        return order, ~same_rank
 
 
-def _label_weights(y: np.ndarray, weight: np.ndarray, known: list) -> dict[Any, float]:
-    """The weight of each label; comparing with a few known labels is faster than sorting."""
-    if 0 < len(known) <= FEW_LABELS and y.dtype.kind in "iub":
-        found = {label: y == label for label in known}
-        if np.logical_or.reduce(list(found.values())).all():
-            return {label: float(weight[rows].sum()) for label, rows in found.items()}
+def _label_weights(y: np.ndarray, weight: np.ndarray) -> dict[Any, float]:
+    """The weight of each label; integers close to each other are counted, which is faster than sorting."""
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - (low := int(y.min())) < len(y):
+        codes = (y - y.dtype.type(low)).astype(np.intp)
+        counts, totals = np.bincount(codes), np.bincount(codes, weight)
+        return {low + k: float(totals[k]) for k in np.flatnonzero(counts).tolist()}
     labels, codes = np.unique(y, return_inverse=True)
     return dict(zip(labels.tolist(), np.bincount(codes.ravel(), weight, len(labels)).tolist()))
 
@@ -184,6 +197,22 @@ def _first_threshold(rank: np.ndarray, size: int) -> np.uint64 | None:
         return None
     first = np.partition(rank, 2 * size)[: 2 * size]
     return first.max() if len(np.unique(first)) >= size else None
+
+
+def _needed(y: np.ndarray, rank: np.ndarray, threshold: np.uint64, settled: tuple = ()) -> np.ndarray:
+    """Which rows rank before the threshold, or are among the first of a label that has few before it."""
+    kept = rank <= threshold
+    rest = ~np.isin(y, [*settled, *_frequent(y[kept])])
+    if rest.any():
+        rare = np.flatnonzero(rest)
+        kept[rare] |= _first_of_each(y[rare], rank[rare], CLASS_ROWS)
+    return kept
+
+
+def _frequent(y: np.ndarray) -> tuple:
+    """The labels that occur often enough."""
+    labels, counts = np.unique(y, return_counts=True)
+    return tuple(labels[counts >= CLASS_ROWS].tolist())
 
 
 def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..arrays import Device
+from ..arrays import choose as choose_device
 from ..data.hashing import exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
@@ -23,6 +25,7 @@ from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
+from ..solvers.device_dual import fits
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
@@ -31,6 +34,8 @@ from ._reading import Training
 FEW_ROWS, DENSE_ROWS = 4000, 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
+#: Folds of more rows are fitted one after the other, because LAPACK's own threads then share the work better.
+SIDE_BY_SIDE = 2000
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
 FLOAT32_ERROR = 1e-3
 
@@ -65,6 +70,8 @@ def _in_float32(scaled: Rows, unscaled: Rows, scaling: str | None) -> Rows:
     """
     with np.errstate(over="ignore"):
         single = unscaled.X.astype(np.float32)
+    if (single == unscaled.X).all():
+        return scaled
     keyed = replace(scaled, keys=exact_keys(single))
     if not np.isfinite(single).all():
         return keyed
@@ -81,9 +88,10 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
         return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside])
 
     proba = np.empty((len(scaled), scaled.n_classes))
+    workers = n_workers(model.n_jobs) if len(scaled) <= SIDE_BY_SIDE else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit of all rows has warned already
-        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), n_workers(model.n_jobs)):
+        for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), workers):
             proba[rows] = found
     return proba
 
@@ -112,13 +120,19 @@ def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
     if model._ridge_is_noise and _is_auto(model.ridge):
         fold_model.set_params(ridge=noise / rows.total_weight)
     if model._ridge_is_noise and model._may_be_local:
-        fold_model.set_params(centers=centers_in_memory(learnt, rows.n_distinct))
+        device = choose_device(fold_model.device, rows.X)
+        fold_model.set_params(centers=centers_in_memory(learnt, rows.n_distinct, device))
     groups = {} if rows.together is None else {"groups": rows.together}
     return fold_model.fit(rows.X, rows.labels, rows.weight, **groups)
 
 
-def centers_in_memory(learnt: LearntKernel, n: int) -> str:
-    """What ``centers="auto"`` means for a learnt kernel and n distinct rows in memory."""
+def centers_in_memory(learnt: LearntKernel, n: int, device: Device | None) -> str:
+    """What ``centers="auto"`` means for a learnt kernel and n distinct rows in memory.
+
+    A device solves one large system faster than many small ones.
+    """
+    if device is not None:
+        return "all" if fits(device, n) else "auto"
     return "all" if n <= (DENSE_ROWS if learnt.is_dense else FEW_ROWS) else "local"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,11 +25,12 @@ from ..problems.least_squares import ClassSimilarity, LeastSquares
 from ..problems.missing_tags import least_squares
 from ..progress import Progress
 from ..search.candidates import Candidate
+from ..search.center_count import center_count
 from ..search.choose import Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, shrink_by_root_of_rows
 from ..search.folds import leave_groups_out
 from ..search.losses import loss_for_link
-from ..search.pose import CenterChoice, Pose, is_given
+from ..search.pose import CenterChoice, Pose, auto_centers, is_given
 from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES
@@ -110,7 +111,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
         or a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
         your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n. With a
         learnt kernel, it uses all rows up to 4,000, or up to 10,000 if leave-one-out prefers that to local models,
-        and local models beyond.
+        and local models beyond. With more rows than a sample holds, it uses local models if the kernel is sharp;
+        otherwise leave-one-out of the sample chooses the size of the subset.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
@@ -312,7 +314,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             folds = int(self.folds) if self.selection == "cv" or data.has_groups else None
             best, self.scaling_ = choose(search, table, self.width, staged, folds=folds)
             rows = table.scaled_by(self.scaling_, data.rows)
-            final = self._final_solve(search, rows, self._problem_of_all(search, rows, table, data), data.is_sample)
+            final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
             solved = leave_groups_out(solved, rows, int(self.folds), data.seed)
         self._store_solution(solved, search.record, data.rows)
@@ -322,11 +324,12 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
-        choice = self._center_choice(table, data)
+        judge = loss_for_link(self.link, data.rows)
+        choice = self._center_choice(table, data, judge)
         density = choice.density(data.size)
         return Search(
             pose=self._pose(choice, density, data.seed),
-            judge=loss_for_link(self.link, data.rows),
+            judge=judge,
             ridges=self._ridges(table, data),
             any_ridge=isinstance(self.ridge, str),
             density=density,
@@ -343,19 +346,25 @@ class LSPC(TakesMoreRows, KernelClassifier):
             return [table.learnt.noise / weight]
         return ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit)
 
-    def _center_choice(self, table: Prepared, data: Training) -> CenterChoice:
+    def _center_choice(self, table: Prepared, data: Training, judge: Callable) -> CenterChoice:
         """How centres are chosen. With a learnt kernel every row is one, or of very many rows if it is sharp."""
-        if table.learnt is not None and self._may_be_local:
+        learnt, is_auto = table.learnt, isinstance(self.centers, str) and self.centers == "auto"
+        if learnt is not None and self._may_be_local:
             if not data.is_sample:
-                return CenterChoice(centers_in_memory(table.learnt, data.size))
-            if table.learnt.is_sharp and isinstance(data.everything, AllRows):  # partial_fit keeps one basis
+                return CenterChoice(centers_in_memory(learnt, data.size, self.device_))
+            # partial_fit keeps one basis, and devices sum over all rows in one
+            if learnt.is_sharp and isinstance(data.everything, AllRows) and self.device_ is None:
                 return CenterChoice("local")
+        if learnt is not None and is_auto and isinstance(data.everything, AllRows):
+            noise, most = self._ridges(table, data)[0] * data.everything.total_weight, auto_centers(data.size)
+            workers = n_workers(self.n_jobs)
+            return CenterChoice(center_count(learnt.kernel, noise, table.rows, most, judge, data.seed, workers))
         return center_choice(self, table.scaling)
 
     @property
     def _may_be_local(self) -> bool:
-        """Whether ``centers="auto"`` may stand for local models, whose many small systems are solved on the CPU."""
-        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual and self.device_ is None
+        """Whether ``centers="auto"`` may stand for all rows or for local models."""
+        return isinstance(self.centers, str) and self.centers == "auto" and self._solves_dual
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
@@ -368,9 +377,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
         return least_squares(rows, basis, self._is_rkhs(), similarity, solver, self._rounds, seed=seed)
 
-    def _problem_of_all(self, search: Search, rows: Rows, table: Prepared, data: Training):
+    def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """A function that makes the problem on all rows from a kernel and an approximate ridge."""
-        everything, local = data.everything, self._center_choice(table, data)
+        everything, pose = data.everything, cast(Pose, search.pose)
 
         def in_memory(kernel: Kernel, ridge: float) -> Problem:
             problem: Any = search.pose(rows, kernel).on(self.device_)
@@ -379,7 +388,8 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
-            choice = local if local.is_local else center_choice(self, self.scaling_)
+            choice = pose.centers  # chosen by leave-one-out or by the user, whose points are scaled
+            choice = center_choice(self, self.scaling_) if choice.points is not None else choice
             density = choice.density_in_sample(data.size, rows.n_distinct)
             problem: Any = self._pose(choice, density, data.seed)(rows, kernel).on(self.device_)
             return problem.with_sums(everything, self.scaling_, ridge)

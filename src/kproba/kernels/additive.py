@@ -114,6 +114,10 @@ class Additive(Kernel):
     has_width: ClassVar[bool] = True
     name: ClassVar[str] = "additive"
 
+    @property
+    def largest(self) -> float:
+        return 1.0
+
     def _of_sums(self, total, squares, share):
         return total
 

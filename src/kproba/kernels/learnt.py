@@ -37,6 +37,7 @@ class Learnt(Kernel):
     mixture: tuple[float, float, float, float]
     categorical: tuple[int, ...] = code_columns()
     name: ClassVar[str] = "learnt"
+    n_buffers: ClassVar[int] = 4
 
     def __post_init__(self):
         for field, length in (("weights", len(self.weights)), ("widths", 3), ("mixture", 4)):
@@ -75,6 +76,10 @@ class Learnt(Kernel):
         share = self.shares
         pairs = (1.0 - float(share @ share)) / room_for_pairs(share)
         return float(sum(self.mixture[:3]) + self.mixture[3] * pairs)
+
+    @property
+    def largest(self) -> float:
+        return self.at_zero
 
     def against(self, Z):
         """Writes kernel values at once: the widths are inside the sums over columns."""
@@ -134,6 +139,12 @@ class Learnt(Kernel):
         return tuple(term for term in terms if term.amplitude > 0)
 
     def pairs_on_device(self, device, X, Z):
+        if device.has_triton:
+            from .device_learnt import column_table, mixture  # imported here because Triton requires CUDA
+
+            *others, pairs = self.mixture
+            columns = column_table(self._rates, self.shares, self.categorical, X)
+            return mixture(X, Z, columns, (*others, pairs / room_for_pairs(self.shares)))
         xp, a, codes = device.xp, self.mixture, self.categorical
         total = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=X.device)
         for k, distances in enumerate((manhattan_on_device, squared_distances_on_device)):

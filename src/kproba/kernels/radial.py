@@ -134,6 +134,10 @@ class Radial(Kernel):
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
 
+    @property
+    def largest(self) -> float:
+        return 1.0
+
     def against(self, Z):
         return with_codes(squared_distances, Z, self.categorical)
 

@@ -475,9 +475,18 @@ def _its_pipeline_can_read_frames_and_training_rows(model: Any) -> bool:
     if not hasattr(model.pipeline, "predict_proba") or type(model.seen).__name__ not in ("NoneType", "SeenRows"):
         return False
     kinds = [type(step).__name__ for _, step in getattr(model.pipeline, "steps", ())]
-    if "TableVectorizer" in kinds and kinds[0] != "ColumnKinds":
+    if {"TableVectorizer", "PlainTable"} & set(kinds) and kinds[0] != "ColumnKinds":
         return False
     return model.seen is None or {"columnkinds", "tablevectorizer"} <= set(getattr(model.pipeline, "named_steps", ()))
+
+
+def _its_columns_are_those_of_its_levels(table: Any) -> bool:
+    names, outputs = list(getattr(table, "feature_names_in_", ())), table.input_to_outputs_
+    if not table.levels_ or list(outputs) != names or not all(name in outputs for name in table.levels_):
+        return False
+    n, gaps = sum(1 if each is None else len(each) for each in table.levels_.values()), table.gaps_.tolist()
+    named = sum(len(outputs[name]) for name in table.levels_)
+    return len(table.medians_) == n and are_distinct(gaps) and named == n + len(gaps)
 
 
 # ---------------------------------------------------------------- what each type may hold
@@ -608,7 +617,7 @@ _DECLARATIONS = (
         totals="float[k]",
         relations=[("its sums are not in Fortran order", lambda sums: sums.H.flags.f_contiguous)],
     ),
-    holds(_Sample, X="float[nd]", y=("any[n]", "any[nt]"), weight="float[n]", rank="any[n]"),
+    holds(_Sample, X="float[nd]", y=("any[n]", "any[nt]"), weight="float[n]", rank="any[n]", settled=tuple),
     holds(Summary, sample=(_Sample, None), chunks=[Chunk], size=_POSITIVE, n_rows=_COUNT),
     holds(
         Partial,
@@ -741,6 +750,14 @@ _DECLARATIONS = (
     holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
     holds("ColumnKinds", styles_=(ABSENT, {str: _a_decimal_mark}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
+    holds(
+        "PlainTable",
+        levels_={str: (None, [str])},
+        medians_="float32[o]",
+        gaps_="int[g] >= 0 < o",
+        input_to_outputs_={str: [str]},
+        relations=[_its_columns_are_those_of_its_levels],
+    ),
     holds(
         "TableModel",
         columns=[str],

@@ -242,6 +242,7 @@ _RUN = {
     *("ApplyToCols", "ApplyToEachCol", "CheckInputDataFrame", "CleanCategories", "CleanNullStrings", "ColumnKinds"),
     *("DatetimeEncoder", "Drop", "DropUninformative", "MissingIndicator", "OneHotEncoder", "PCA", "PassThrough"),
     *("Pipeline", "SimpleImputer", "StandardScaler", "StringEncoder", "TableModel", "TableVectorizer", "TextColumn"),
+    "PlainTable",
     *("TfidfTransformer", "ToCategorical", "ToDatetime", "ToFloat", "ToStr", "TruncatedSVD", "_CircularEncoder"),
 }
 

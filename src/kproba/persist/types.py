@@ -43,6 +43,7 @@ _OWN = {
     "kproba.data.look._Sample": ("kproba.data.summary", "_Sample"),
     "kproba.data.sources.Chunk": ("kproba.data.sources", "Chunk"),
     "kproba.estimators._streamed.Partial": ("kproba.estimators._partial", "Partial"),
+    "kproba.features.plain_table.PlainTable": ("kproba.features.plain_table", "PlainTable"),
     "kproba.kernels.given.Precomputed": ("kproba.kernels.given", "Precomputed"),
     "kproba.kernels.hidden_markov.Models": ("kproba.kernels.hidden_markov", "Models"),
     "kproba.kernels.hidden_markov.Spec": ("kproba.kernels.hidden_markov", "Spec"),
@@ -187,6 +188,7 @@ _FEATURES: dict[str, Any] = {"categorical_features": "from_dtype"}
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
     "TableModel": {"seen": None, "about": None},
+    "_Sample": {"settled": ()},
     "LSPC": _FEATURES,
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric", **_FEATURES},
     "ImportVectorMachine": {"refit": True, **_FEATURES},

@@ -39,8 +39,8 @@ KEEP_BYTES = 8 << 20
 #: Up to DENSE_CENTERS, the dual form stores a kernel matrix and its factor in float64; up to PACKED_CENTERS, both share
 #: one square array, in float32 if the ridge allows (1.5 GiB); beyond, conjugate gradients need no matrix.
 DENSE_CENTERS, PACKED_CENTERS = 4096, 20_000
-#: With more centres than this, the ridge is chosen on a sample of this many rows.
-RIDGE_CENTERS = 8192
+#: With more centres than this, the ridge is chosen on a sample of this many rows, on the CPU and on a device.
+RIDGE_CENTERS, RIDGE_CENTERS_ON_DEVICE = 8192, 20_000
 
 
 class Group(NamedTuple):
@@ -208,7 +208,9 @@ class LeastSquares:
     @property
     def rows_for_ridge(self) -> int | None:
         """Number of distinct rows used to choose the ridge if a ridge has cubic cost; None for all."""
-        return RIDGE_CENTERS if self.is_dual and self._device is None else None
+        if not self.is_dual:
+            return None
+        return RIDGE_CENTERS if self._device is None else RIDGE_CENTERS_ON_DEVICE
 
     @cached_property
     def is_iterative(self) -> bool:

@@ -24,7 +24,6 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas
 
-from ..arrays import Device
 from ..basis.basis import Basis
 from ..basis.centers import subset_centers
 from ..basis.local_basis import LocalBasis
@@ -35,8 +34,8 @@ from ..data.rows import Rows
 from ..kernels import Kernel
 from ..solvers.cholesky import rounding_level
 from ..solvers.dual import Dual
-from ..threads import map_independent, row_slices
-from .base import Problem, Solution, with_scores
+from ..threads import row_slices
+from .base import CpuProblem, Problem, Solution, with_scores
 from .least_squares import leave_one_out
 from .local_sums import SummedLocalProblem
 
@@ -59,7 +58,7 @@ class Outside(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LocalProblem:
+class LocalProblem(CpuProblem):
     """Rows in memory with a model for each region; ``shared`` (m, d) are the centres that all regions have.
 
     All regions have the same noise ν = nλ. ``make(rows, basis, seed)`` poses the problem of a region for sums over more
@@ -91,13 +90,7 @@ class LocalProblem:
         shared = rows.X[:0] if regions.n_regions == 1 else subset_centers(rows, kernel, m, seed).points
         return cls(rows, kernel, regions, shared, make, seed, workers)
 
-    has_cheap_loo = True
-    has_all_loo = True
-    rows_for_ridge = None
-
-    @property
-    def total_weight(self) -> float:
-        return self.rows.total_weight
+    has_cheap_loo = has_all_loo = True
 
     @cached_property
     def _merged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -176,8 +169,8 @@ class LocalProblem:
             of_rows = place[number[self._inside_of_rows[region].where]]
             return coef, fitted[of_rows], leverage[of_rows]
 
-        found = map_independent(solve, range(self.regions.n_regions), self.workers)
-        return tuple(map(list, zip(*found)))  # type: ignore[return-value]
+        # one region after the other, because SciPy's LAPACK would make threads wait for each other
+        return tuple(map(list, zip(*map(solve, range(self.regions.n_regions)))))  # type: ignore[return-value]
 
     @cached_property
     def _at_zero(self) -> np.ndarray:
@@ -191,7 +184,7 @@ class LocalProblem:
             none = np.zeros((0, self.rows.n_targets))
             return self._coef_of_shared(np.zeros_like(outside.b), outside), none, none[:, 0]
         V, (_, _, weight, means) = self._features[where], self._merged
-        K, shift = Basis(self.kernel, self._points[where]).gram().T, np.zeros_like(means[where])
+        K, shift = Basis(self.kernel, self._points[where], workers=self.workers).gram().T, np.zeros_like(means[where])
         if V.shape[1]:
             half = linalg.solve_triangular(outside.factor, V.T, lower=True, check_finite=False)
             for sign, part in ((1.0, half), (-1.0, V.T)):  # the lower triangle is enough
@@ -222,14 +215,6 @@ class LocalProblem:
         """The problem on all rows, of which ``rows`` is a sample."""
         problem = SummedLocalProblem.of(self.rows, self.kernel, self.regions, self.make, self.seed, self.workers)
         return problem.with_sums(everything, scaling)
-
-    def clear_cache(self) -> None:
-        """Free the features of all rows."""
-        self.__dict__.pop("_features", None)
-
-    def on(self, device: Device | None) -> LocalProblem:
-        """The same problem: the systems of the regions are small and stay on the CPU."""
-        return self
 
 
 def _squared(V: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Device
 from ..basis.basis import Basis
 from ..basis.centers import all_centers
 from ..basis.local_basis import LocalBasis
@@ -19,11 +18,11 @@ from ..data.all_rows import SumsOverRows
 from ..data.rows import Rows
 from ..kernels import Kernel
 from ..threads import map_independent
-from .base import Problem, Solution
+from .base import CpuProblem, Problem, Solution
 
 
 @dataclass(frozen=True)
-class SummedLocalProblem:
+class SummedLocalProblem(CpuProblem):
     """The problems of all regions, each with the moments of all its rows; they share the noise nλ.
 
     Unlike those of rows in memory, regions have no shared centres: their moments would take several times the memory.
@@ -33,8 +32,8 @@ class SummedLocalProblem:
     basis: LocalBasis
     inside: list[Inside]
     problems: list[Any]
-    total_weight: float
     workers: int = 1
+    everything: SumsOverRows | None = None
 
     @classmethod
     def of(
@@ -52,18 +51,20 @@ class SummedLocalProblem:
             own = rows.take(where)
             problems.append(make(own, Basis.definite(kernel, all_centers(own, kernel), workers=1), seed))
         basis = LocalBasis.of(kernel, [problem.basis.centers for problem in problems], regions, workers)
-        return cls(rows, basis, inside, problems, rows.total_weight, workers)
+        return cls(rows, basis, inside, problems, workers)
 
-    has_cheap_loo = True
-    has_all_loo = True
-    rows_for_ridge = None
+    has_cheap_loo = has_all_loo = True
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight if self.everything is None else self.everything.total_weight
 
     def with_sums(self, everything: SumsOverRows, scaling) -> SummedLocalProblem:
         """The problem on all rows, of which ``rows`` is a sample."""
         moments = everything.sum(LocalMomentsOf(self.basis, everything.encoding(scaling)))
         given = moments.of_regions(self.basis.ends)
         problems = [replace(problem, given=own) for problem, own in zip(self.problems, given)]
-        return replace(self, problems=problems, total_weight=everything.total_weight)
+        return replace(self, problems=problems, everything=everything)
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ, with the leave-one-out scores of the sample or of ``loo_rows``."""
@@ -97,10 +98,3 @@ class SummedLocalProblem:
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Folds and groups need all rows in memory, where :class:`~kproba.problems.local.LocalProblem` has them."""
         raise NotImplementedError("sums over regions cannot hold rows out")
-
-    def clear_cache(self) -> None:
-        """Nothing is kept."""
-
-    def on(self, device: Device | None) -> SummedLocalProblem:
-        """The same problem: the systems of the regions are small and stay on the CPU."""
-        return self

@@ -50,13 +50,16 @@ def _training_shares(model, rows, y_train) -> tuple[np.ndarray, list[str]]:
     if y_train is not None:
         known = [np.asarray(y_train) == label for label in model.classes_]
         return np.mean(known, axis=1), []
-    note = "Base rates are the class shares of the evaluated rows, because y_train was not given; this favours them."
+    note = (
+        "Base rates are the class shares of the evaluated rows, because y_train was not given (--train in the "
+        "command); this favours them."
+    )
     return _shares(rows.codes, len(model.classes_)), [note]
 
 
 def _held_out(model, rows, X_train, y_train, seed: int):
     if X_train is None or y_train is None:
-        return None, [OMITTED + "it needs X_train and y_train."]
+        return None, [OMITTED + "it needs X_train and y_train (--train in the command)."]
     (table, notes), (new, _) = _table(model, X_train), _table(model, rows.X)
     if table is None or new is None:
         return None, [OMITTED + "X is not a table of finite numbers."]

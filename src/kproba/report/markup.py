@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: Smaller numbers are rounding errors, such as the calibration error of the class shares.
+ROUNDING = 1e-14
 #: Number of characters of a label that are shown, and that its tooltip has if it is longer.
 MOST_SHOWN, MOST_KEPT = 40, 300
 #: Tick multiples of powers of ten on short logarithmic axes.
@@ -89,12 +91,12 @@ def share(value: float) -> str:
 def number(value: float, digits: int = 3) -> str:
     """A number with so many decimals, or more to keep two significant digits.
 
-    >>> number(0.1134), number(0.00789), number(-1e-9), number(0.0), number(float("nan"))
+    >>> number(0.1134), number(0.00789), number(-1e-9), number(7e-17), number(float("nan"))
     ('0.113', '0.0079', '−1·10⁻⁹', '0', '–')
     """
     if np.isnan(value):
         return "–"
-    if value == 0.0:
+    if abs(value) < ROUNDING:
         return "0"
     exponent = int(np.floor(np.log10(abs(value))))
     if exponent < -5:

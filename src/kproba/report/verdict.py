@@ -78,7 +78,8 @@ def _rare(facts: Facts) -> str:
     found = facts.positive
     assert found is not None
     own, name, base = found.own, _quoted(found.name), found.share
-    flagged = f", with {count(own.flagged - own.hits)} false alarms" if own.flagged else ""
+    alarms = own.flagged - own.hits
+    flagged = f", with {count(alarms)} false alarm{'' if alarms == 1 else 's'}" if own.flagged else ""
     first = (
         f"Of the {count(found.rows)} {name} rows among {count(facts.n_rows)}, {facts.model} finds "
         f"{count(own.hits) if own.hits else 'none'} if it answers with the more probable class{flagged}."

@@ -47,7 +47,10 @@ class FinalSolve:
         """The solution on all rows for the chosen kernel and width, with its ridge."""
         if isinstance(best, Kernel):
             ridge = self.search.ridges[0]
-            return self.solve_at(self.pose(best, ridge), ridge)
+            problem = self.pose(best, ridge)
+            if self.is_sample and self.search.any_ridge:  # a learnt kernel comes with a ridge for a centre in every row
+                ridge = self.search.climb(problem, ridge, directions=[1]).solution.ridge
+            return self.solve_at(problem, ridge)
         if self._was_compared_on_all_rows(best):
             return best
         problem = self.pose(best.kernel, best.solution.ridge)
@@ -73,7 +76,8 @@ class FinalSolve:
         few, many = best.problem.rows.total_weight, problem.total_weight
         size = problem.rows_for_ridge
         if size is not None and self.rows.n_distinct > size:
-            some = self.search.pose(subsample(self.rows, size, self.search.seed), best.kernel)
+            few_rows = subsample(self.rows, size, self.search.seed)
+            some: Problem = self.search.pose(few_rows, best.kernel).on(problem.basis.device)
             ridge = self._climb(some, best.solution.ridge, few).solution.ridge
             some.clear_cache()
             return self.solve_at(problem, self.for_more_rows(ridge, some.total_weight, many))

@@ -177,11 +177,13 @@ class Search:
             best, scaling, rows = self._pick(tried), scaling.weighted(weights), weighted
         return best, scaling
 
-    def climb(self, problem: Problem, start: float, max_steps: int = 4) -> Candidate:
+    def climb(
+        self, problem: Problem, start: float, max_steps: int = 4, directions: Sequence[int] = (-1, 1)
+    ) -> Candidate:
         """The best ridge on all rows, searched from ``start`` in growing steps while the loss decreases noticeably."""
         at = self._at_ridge(problem)
         first = best = at(start)
-        for direction in (-1, 1):
+        for direction in directions:
             for step in range(1, max_steps + 1):
                 tried = at(best.solution.ridge * RIDGE_STEP ** (direction * step))
                 falls = tried.loss < best.loss * (1.0 - NOTICEABLE)

@@ -44,6 +44,59 @@ class DeviceLeaveOneOut(NamedTuple):
         return 0.5 * (whole + whole.mT)
 
 
+class PlainPairs:
+    """All pairs of rows X (m, d) and what the gradient needs of them, column by column."""
+
+    def __init__(self, device: Device, X, layout: Layout):
+        self.device, self.m, self.has_sums = device, X.shape[0], layout.has_sums
+        differences = device.xp.abs(X[:, None, :] - X[None, :, :])
+        for j in layout.categorical:
+            differences[:, :, j] = differ(device.xp, X[:, None, j], X[None, :, j])
+        self._D = device.xp.reshape(differences, (-1, X.shape[1]))
+
+    def values(self, rates: np.ndarray, share: np.ndarray):
+        """The four kernels (4, m, m), or the first two with too many columns."""
+        device, xp, D = self.device, self.device.xp, self._D
+        there = [device.put(rate, np.float32) for rate in rates]
+        found = [xp.exp(-device.product(D, there[0])), xp.exp(-device.product(D * D, there[1] * there[1]))]
+        if self.has_sums:
+            self._powers = xp.exp(-D * there[2])
+            additive = device.product(self._powers, device.put(share, np.float32))
+            squares = device.product(self._powers * self._powers, device.put(share**2, np.float32))
+            found += [additive, (additive * additive - squares) / room_for_pairs(share)]
+        return xp.reshape(xp.stack(found), (-1, self.m, self.m))
+
+    def sums(self, weights):
+        """For every column (6, d): Σw₁Δ, Σw₂Δ², ΣpEΔ, ΣrE²Δ, ΣpE and ΣrE², for weights (w₁, w₂, p, r) of the pairs."""
+        xp, D = self.device.xp, self._D
+        flat = xp.reshape(weights, (weights.shape[0], -1))
+        terms = [(flat[0, :], D), (flat[1, :], D * D)]
+        if self.has_sums:
+            E = self._powers
+            terms += [(flat[2, :], E * D), (flat[3, :], E * E * D), (flat[2, :], E), (flat[3, :], E * E)]
+        found = [self.device.product(weight, column) for weight, column in terms]
+        found += [xp.zeros_like(found[0])] * (6 - len(found))
+        return self.device.to_float64(xp.stack(found))
+
+
+class FusedPairs:
+    """The same by kernels for a GPU."""
+
+    def __init__(self, device: Device, X, layout: Layout):
+        self._X, self._layout = X, layout
+
+    def values(self, rates: np.ndarray, share: np.ndarray):
+        from ...kernels.device_learnt import column_table, each_kernel  # imported here because Triton requires CUDA
+
+        self._columns = column_table(rates, share, self._layout.categorical, self._X)
+        return each_kernel(self._X, self._columns, room_for_pairs(share), self._layout.has_sums)
+
+    def sums(self, weights):
+        from ...kernels.device_learnt import gradient_sums
+
+        return gradient_sums(self._X, self._columns, weights, self._layout.has_sums)
+
+
 class DeviceSample:
     """Some rows on a device."""
 
@@ -53,78 +106,80 @@ class DeviceSample:
     def load(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, blocks: None = None) -> None:
         """Take other rows; there are no blocks on a device."""
         X = self.device.put(X, np.float32)
-        differences = self.device.xp.abs(X[:, None, :] - X[None, :, :])
-        for j in self.layout.categorical:
-            differences[:, :, j] = differ(self.device.xp, X[:, None, j], X[None, :, j])
-        self._D = self.device.xp.reshape(differences, (-1, X.shape[1]))
-        self._Y, self._weight = self.device.put(Y, np.float64), weight
+        self._pairs: Any = (FusedPairs if self.device.has_triton else PlainPairs)(self.device, X, self.layout)
+        self._Y, self._inverse_weight = self.device.put(Y, np.float64), self.device.put(1.0 / weight)
 
     def scores(self, part: dict[str, np.ndarray]) -> np.ndarray:
         """Leave-one-out scores (m, c) under some parameters."""
-        device, m = self.device, len(self._weight)
-        self._each = self._kernels(part)
-        amplitudes = np.exp(part["mixture"])
-        self._noise = float(np.exp(part["noise"][0])) / self._weight
-        K = sum(float(a) * k for a, k in zip(amplitudes, self._each))
-        G = device.to_float64(device.xp.reshape(K, (m, m))) + device.eye(m) * device.put(self._noise)
+        device = self.device
+        rates, share = np.exp(part["widths"][:, None] + part["weights"]), shares(part["weights"])
+        self._each = self._pairs.values(rates, share)
+        self._noise = float(np.exp(part["noise"][0])) * self._inverse_weight
+        amplitudes = np.exp(part["mixture"]).tolist()
+        K = sum(a * self._each[i, ...] for i, a in zip(range(self._each.shape[0]), amplitudes))
+        G = device.to_float64(K) + device.eye(K.shape[0]) * self._noise
         self._found = DeviceLeaveOneOut.of(device, G, self._Y)
         return device.get(self._found.scores)
 
-    def _kernels(self, part: dict[str, np.ndarray]) -> list:
-        """The four kernels of all pairs (m²,); the last two are left out with too many columns."""
-        device, xp, D = self.device, self.device.xp, self._D
-        rates = [self._put(rate) for rate in np.exp(part["widths"][:, None] + part["weights"])]
-        found = [xp.exp(-device.product(D, rates[0])), xp.exp(-device.product(D * D, rates[1] * rates[1]))]
-        if self.layout.has_sums:
-            share = shares(part["weights"])
-            self._powers = xp.exp(-D * rates[2])
-            additive = device.product(self._powers, self._put(share))
-            squares = device.product(self._powers * self._powers, self._put(share**2))
-            found += [additive, (additive * additive - squares) / room_for_pairs(share)]
-        return found
-
-    def _put(self, values: np.ndarray):
-        return self.device.put(values, np.float32)
-
     def gradient(self, part: dict[str, np.ndarray], R: np.ndarray) -> dict[str, np.ndarray]:
         """∂L by weights, widths, mixture and noise, from R = ∂L/∂s of the scores that were computed last."""
-        device, xp = self.device, self.device.xp
-        V = self._found.gradient(xp, device.put(R, np.float64))
-        trace = device.get(xp.linalg.diagonal(V)) @ self._noise
-        v = xp.reshape(xp.astype(V, xp.float32), (-1,))
         a, rates = np.exp(part["mixture"]), np.exp(part["widths"][:, None] + part["weights"])
-        by_width = np.zeros_like(rates)
-        by_width[0] = -rates[0] * a[0] * self._total(v * self._each[0], self._D)
-        by_width[1] = -2.0 * rates[1] ** 2 * a[1] * self._total(v * self._each[1], self._D * self._D)
+        share = shares(part["weights"])
+        room = room_for_pairs(share)
+        trace, by_mixture, sums = self._sums(R, a, room)
+        of_pairs = by_mixture[3] if len(by_mixture) == 4 and room > LEAST_PAIRS else 0.0
+        by_width = np.array(
+            [-rates[0] * a[0] * sums[0], -2.0 * rates[1] ** 2 * a[1] * sums[1], np.zeros(rates.shape[1])]
+        )
         by_weights = np.zeros_like(part["weights"])
         if self.layout.has_sums:
-            share = shares(part["weights"])
-            by_rate, by_share = self._gradient_of_sums(v, share, a)
-            by_width[2] = -rates[2] * by_rate
+            # of the additive and pairs kernels; a row with itself adds a constant to ∂L/∂u, which the softmax ignores
+            by_width[2] = -rates[2] * share * (sums[2] - share * sums[3])
+            by_share = sums[4] - share * sums[5] + 2.0 * a[3] / room * of_pairs * share
             by_weights = 2.0 * share * (by_share - share @ by_share)  # u = softmax(2·weights)
-        by_mixture = np.zeros(len(a))
-        by_mixture[: len(self._each)] = [float(xp.sum(v * each)) for each in self._each]
         return {
             "weights": by_weights + by_width.sum(axis=0),
             "widths": by_width.sum(axis=1),
-            "mixture": a * by_mixture,
+            "mixture": a * np.pad(by_mixture, (0, len(a) - len(by_mixture))),
             "noise": trace,
         }
 
-    def _gradient_of_sums(self, v, share: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of the additive and pairs kernels: −∂L/∂rate_j, and ∂L/∂u_j up to a constant, which the softmax ignores.
+    def _sums(self, R: np.ndarray, a: np.ndarray, room: float) -> tuple[float, np.ndarray, np.ndarray]:
+        """Σνv over the diagonal, Σvk of each kernel, and the sums over pairs of every column, with v = ∂L/∂K."""
+        device, xp, each = self.device, self.device.xp, self._each
+        V = self._found.gradient(xp, device.put(R, np.float64))
+        v = xp.astype(V, xp.float32)
+        weights = [v * each[0, ...], v * each[1, ...]]
+        if self.layout.has_sums:
+            r = (2.0 * float(a[3]) / room) * v
+            weights += [float(a[2]) * v + r * each[2, ...], r]
+        sums = self._pairs.sums(xp.stack(weights))
+        trace = xp.sum(xp.linalg.diagonal(V) * self._noise)
+        by_mixture = device.to_float64(xp.sum(each * v[None, ...], axis=(1, 2)))
+        parts = [xp.reshape(part, (-1,)) for part in (trace, by_mixture, sums)]  # one transfer for all of them
+        found, k = device.get(xp.concat(parts)), 1 + each.shape[0]
+        return float(found[0]), found[1:k], found[k:].reshape(6, -1)
 
-        A row with itself adds such a constant to ∂L/∂u, so the diagonal needs no case of its own.
-        """
-        E, D, room = self._powers, self._D, room_for_pairs(share)
-        _, _, additive, pairs = self._each
-        r = (2.0 * float(a[3]) / room) * v
-        p = float(a[2]) * v + r * additive
-        by_rate = share * (self._total(p, E * D) - share * self._total(r, E * E * D))
-        by_room = 0.0 if room == LEAST_PAIRS else float(self.device.xp.sum(v * pairs))
-        by_share = self._total(p, E) - share * self._total(r, E * E) + 2.0 * a[3] / room * by_room * share
-        return by_rate, by_share
 
-    def _total(self, weights, columns) -> np.ndarray:
-        """The weighted sum of the rows (m²,) × (m², d)."""
-        return self.device.get(self.device.product(weights, columns)).astype(np.float64)
+def scores_of_others(device: Device, kernel, noise: np.ndarray, X: np.ndarray, Y: np.ndarray, others: np.ndarray):
+    """Scores of other rows by the ridge regression of rows X (m, d) with targets Y (m, k) and noise (m,)."""
+    X, others = (device.put(part.astype(np.float32), np.float64) for part in (X, others))
+    lower = device.cholesky(kernel.gram_on_device(device, X) + device.eye(X.shape[0]) * device.put(noise))
+    if lower is None:
+        raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
+    coef = device.solve_lower(lower, device.solve_lower(lower, device.put(Y)), transposed=True)
+    return device.get(kernel.on_device(device, others, X) @ coef)
+
+
+def scores_with_centers(device: Device, kernel, noise: float, weight: np.ndarray, X, centers, Y) -> np.ndarray:
+    """Leave-one-out scores with some rows as centres, by leverages: y − (y − f)/(1 − h)."""
+    points, Z = device.put(X, np.float64), device.put(X[centers], np.float64)
+    root = device.put(np.sqrt(weight))[:, None]
+    Phi = kernel.on_device(device, points, Z) * root
+    lower = device.cholesky(Phi.mT @ Phi + noise * kernel.gram_on_device(device, Z))
+    if lower is None:
+        raise np.linalg.LinAlgError("The matrix of a sample is not positive definite.")
+    half, targets = device.solve_lower(lower, Phi.mT), device.put(Y)
+    fitted = half.mT @ (half @ (root * targets)) / root
+    leverage = device.xp.sum(half * half, axis=0)[:, None]
+    return device.get(targets - (targets - fitted) / (1.0 - leverage))

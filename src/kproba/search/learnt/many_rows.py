@@ -7,6 +7,7 @@ shrink together, and so does the noise. Both are chosen by exact leave-one-out o
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -20,12 +21,12 @@ from ...problems.least_squares import LeastSquares
 from ...problems.local import LocalProblem
 from ...solvers.cholesky import rounding_level
 from ..losses import CalibratedLogLoss
-from .device_sample import DeviceLeaveOneOut
+from .device_sample import DeviceLeaveOneOut, scores_with_centers
 from .parameters import Layout
-from .sample import LeaveOneOut, blocks_of
+from .sample import blocks_of, leave_one_out_scores
 
 #: Rows of that sample, and the steps of log-widths and log-noise that are tried while they help.
-LARGE_SAMPLE = 3000
+LARGE_SAMPLE = 2500
 SHARPER, LESS_NOISE, MOST_TRIALS = 0.4, -0.6, 4
 #: Twice as many centres must lower the leave-one-out loss by this share for all rows to become centres.
 GAIN_OF_DOUBLING = 0.015
@@ -34,14 +35,41 @@ GAIN_OF_DOUBLING = 0.015
 LOSS_OF_REGIONS, COMPARED_ROWS = 0.1, 1500
 
 
-def sharpened(x: np.ndarray, rows: Rows, layout: Layout, seed: int, device: Device | None = None) -> np.ndarray:
-    """The parameters with narrower widths and less noise, as far as leave-one-out of a large sample improves."""
-    sample = subsample(rows, LARGE_SAMPLE, seed)
-    loss = lambda at: leave_one_out_loss(layout.kernel(at), layout.noise(at), sample, device=device)  # noqa: E731
-    best = loss(x)
-    for name, step in (("widths", SHARPER), ("noise", LESS_NOISE)):
-        x, best = _while_it_helps(x, best, loss, layout.join({name: step}))
-    return x
+class ManyRows:
+    """What a large sample of the rows says about parameters."""
+
+    def __init__(self, rows: Rows, layout: Layout, seed: int, workers: int = 1, device: Device | None = None):
+        self.n, self.layout, self.workers, self.device = rows.n_distinct, layout, workers, device
+        self.sample = subsample(rows, LARGE_SAMPLE, seed)
+
+    def loss(self, x: np.ndarray, centers: np.ndarray | None = None) -> float:
+        kernel, noise = self.layout.kernel(x), self.layout.noise(x)
+        return leave_one_out_loss(kernel, noise, self.sample, centers, self.workers, self.device)
+
+    def sharpened(self, x: np.ndarray) -> tuple[np.ndarray, float]:
+        """The parameters with narrower widths and less noise, as far as the loss improves, and the loss."""
+        best = self.loss(x)
+        for name, step in (("widths", SHARPER), ("noise", LESS_NOISE)):
+            x, best = _while_it_helps(x, best, self.loss, self.layout.join({name: step}))
+        return x, best
+
+    def wants_all_rows(self, x: np.ndarray, loss: float) -> bool:
+        """Whether twice as many centres would gain much, given the loss of ``x`` with all rows of the sample."""
+        return loss < (1.0 - GAIN_OF_DOUBLING) * self.loss(x, distinct(self.sample.keys)[0][::2])
+
+    def beats_regions(self, x: np.ndarray) -> bool:
+        """Whether one system of all rows is better than local models, in a sample with as many regions.
+
+        Rows that are left out together are left out of one system only, and a device solves one system.
+        """
+        if self.sample.together is not None or self.device is not None:
+            return True
+        few, kernel, noise = subsample(self.sample, COMPARED_ROWS, 0), self.layout.kernel(x), self.layout.noise(x)
+        pose = partial(LeastSquares, rkhs=True)
+        problem = LocalProblem.of(few, kernel, pose, 0, self.workers, scale=few.n_distinct / self.n)
+        (solution,) = problem.path([noise / few.total_weight])
+        loss = CalibratedLogLoss()(solution.held_out, few)
+        return leave_one_out_loss(kernel, noise, few, workers=self.workers) < (1.0 - LOSS_OF_REGIONS) * loss
 
 
 def _while_it_helps(x: np.ndarray, best: float, loss: Callable[[np.ndarray], float], step: np.ndarray):
@@ -58,30 +86,13 @@ def _while_it_helps(x: np.ndarray, best: float, loss: Callable[[np.ndarray], flo
     return x, best
 
 
-def wants_all_rows(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> bool:
-    """Whether twice as many centres would still gain much."""
-    sample, kernel, noise = subsample(rows, LARGE_SAMPLE, seed), layout.kernel(x), layout.noise(x)
-    half = leave_one_out_loss(kernel, noise, sample, distinct(sample.keys)[0][::2])
-    return leave_one_out_loss(kernel, noise, sample) < (1.0 - GAIN_OF_DOUBLING) * half
-
-
-def beats_regions(x: np.ndarray, rows: Rows, layout: Layout, seed: int) -> bool:
-    """Whether one system of all rows is better than local models, in a sample with as many regions as all rows have.
-
-    Rows that are left out together are left out of one system only.
-    """
-    if rows.together is not None:
-        return True
-    sample, kernel, noise = subsample(rows, COMPARED_ROWS, seed), layout.kernel(x), layout.noise(x)
-    scale = sample.n_distinct / rows.n_distinct
-    local = LocalProblem.of(sample, kernel, LeastSquares, seed, workers=1, scale=scale)  # type: ignore[arg-type]
-    (solution,) = local.path([noise / sample.total_weight])
-    loss = CalibratedLogLoss()(solution.held_out, sample)
-    return leave_one_out_loss(kernel, noise, sample) < (1.0 - LOSS_OF_REGIONS) * loss
-
-
 def leave_one_out_loss(
-    kernel: Learnt, noise: float, rows: Rows, centers: np.ndarray | None = None, device: Device | None = None
+    kernel: Learnt,
+    noise: float,
+    rows: Rows,
+    centers: np.ndarray | None = None,
+    workers: int = 1,
+    device: Device | None = None,
 ) -> float:
     """Log-loss of exact leave-one-out scores, with a centre for every row or for some of them."""
     Y, X = rows.targets(), rows.X.astype(np.float32)
@@ -89,9 +100,11 @@ def leave_one_out_loss(
         if device is not None and centers is None and rows.together is None:
             scores = _scores_on_device(device, kernel, noise / rows.weight, X, Y)
         elif centers is None:
-            G = kernel.gram(X).astype(np.float64)
+            G = kernel.gram(X, workers).astype(np.float64)
             G[np.diag_indices_from(G)] += noise / rows.weight
-            scores = LeaveOneOut.of(G, Y, blocks_of(rows.together)).scores
+            scores = leave_one_out_scores(G, Y, blocks_of(rows.together))
+        elif device is not None:
+            scores = scores_with_centers(device, kernel, noise, rows.weight, X, centers, Y)
         else:
             scores = _scores_of_some(kernel, noise, rows, X, centers, Y)
     except np.linalg.LinAlgError:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import linalg
 
 from ...arrays import Device
 from ...data.folds import stratified_folds
@@ -16,7 +15,9 @@ from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
 from ...threads import map_independent, one_blas_thread
-from .many_rows import beats_regions, sharpened, wants_all_rows
+from . import unlocked
+from .device_sample import scores_of_others
+from .many_rows import ManyRows
 from .objective import loss_of
 from .parameters import Layout
 from .steps import WARM_UP, Steps, refine
@@ -24,7 +25,7 @@ from .steps import WARM_UP, Steps, refine
 #: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
 MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
 #: Number of folds for up to so many rows; beyond, two.
-FOLDS = ((1000, 8), (4000, 4))
+FOLDS = ((1000, 8), (4000, 3))
 FEWEST_FOLDS = 2
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
 LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
@@ -76,8 +77,9 @@ def learn(
     is_sharp, is_dense = False, True  # centers="auto" takes all rows anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
-        x = sharpened(x, rows, runs[0].steps.layout, seed, device)
-        is_sharp, is_dense = (is_so(x, rows, runs[0].steps.layout, seed) for is_so in (wants_all_rows, beats_regions))
+        many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
+        x, loss = many.sharpened(x)
+        is_sharp, is_dense = many.wants_all_rows(x, loss), many.beats_regions(x)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense)
 
 
@@ -133,18 +135,22 @@ class Run:
 
     def held_out_loss(self, x: np.ndarray) -> float:
         """Log-loss of the held-out rows by a fit to some of the others."""
-        layout, fitted = self.steps.layout, self.fitted
-        kernel = layout.kernel(x)
-        X = fitted.X.astype(np.float32)
-        G = kernel.gram(X).astype(np.float64)
-        G[np.diag_indices_from(G)] += layout.noise(x) / fitted.weight
+        layout = self.steps.layout
         try:
-            coef = linalg.solve(G, fitted.targets(), assume_a="pos")
+            scores = self._held_out_scores(layout.kernel(x), layout.noise(x) / self.fitted.weight)
         except np.linalg.LinAlgError:
             return np.inf
-        scores = kernel(self.judged.X.astype(np.float32), X) @ coef
         share = self.judged.weight / self.judged.total_weight
         return loss_of(self.inside, np.inf)(layout.split(x), scores, self.judged.targets(), share)[0]
+
+    def _held_out_scores(self, kernel: Learnt, noise: np.ndarray) -> np.ndarray:
+        X, Y, device = self.fitted.X, self.fitted.targets(), self.steps.device
+        if device is not None:
+            return scores_of_others(device, kernel, noise, X, Y, self.judged.X)
+        X = X.astype(np.float32)
+        G = kernel.gram(X).astype(np.float64)
+        G[np.diag_indices_from(G)] += noise
+        return kernel(self.judged.X.astype(np.float32), X) @ unlocked.solve(G, Y)
 
 
 def canonical_order(rows: Rows) -> np.ndarray:

@@ -1,8 +1,9 @@
 """The learnt kernel of all pairs of rows of a sample, and its gradient.
 
-Everything is float32 and of size P = m(m − 1)/2 for m rows, once for each column. The loops run over columns, so that
-what they touch stays in the cache. Sums of float32 products are taken by ``einsum``, whose order of additions, unlike
-that of BLAS, is the same on every processor: many steps would magnify the differences.
+Differences of numbers are float32 and of size P, about m²/2 for m rows, once for each column. The loops run over
+columns, so that what they touch stays in the cache. Sums of float32 products are taken by ``einsum``, whose order of
+additions, unlike that of BLAS, is the same on every processor: many steps would magnify the differences. The Gaussian,
+and columns of two values or of codes (:mod:`.matches`), are matrix products in float64.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...kernels.additive import LEAST_PAIRS, room_for_pairs
-from ...kernels.codes import capped
+from .matches import Matches
 
 
 @dataclass(frozen=True)
@@ -26,59 +27,100 @@ class Values:
 
 
 class SamplePairs:
-    """|x_ij − x_lj| for all pairs i < l of a sample and all columns j, with room for what is computed from them.
+    """All pairs of rows of a sample, with room for what is computed from them.
 
-    In ``categorical`` columns it is 0 for equal codes and 1 for different ones.
+    A pair is a row and one of the m // 2 rows after it, the first row following the last one. If m is even, the pairs
+    that are m/2 apart occur twice, and ``taken_once`` counts them once.
     """
 
     def __init__(self, m: int, d: int, has_sums: bool, categorical: tuple[int, ...] = ()):
-        first, second = np.triu_indices(m, 1)
-        self.upper = (
-            first * m + second
-        )  # the place of every pair in an m × m matrix, in the order in which ``load`` writes them
-        n_pairs = len(self.upper)
-        self.m, self.has_sums, self.categorical = m, has_sums, categorical
-        self.differences = np.empty((d, n_pairs), np.float32)
-        self.powers = np.empty((d if has_sums else 0, n_pairs), np.float32)
-        self.each, self.work = np.empty((4, n_pairs), np.float32), np.empty((2, n_pairs), np.float32)
+        self.m, self.n_after, self.has_sums, self.categorical = m, m // 2, has_sums, categorical
+        first = np.arange(m)[:, None]
+        second = (first + np.arange(1, self.n_after + 1)) % m
+        self._upper = (np.minimum(first, second) * m + np.maximum(first, second)).ravel()
+        self._repeated = np.arange(m // 2 if m % 2 == 0 else 0) * self.n_after + self.n_after - 1
+        n_pairs = len(self._upper)
+        self._differences = np.empty((d, n_pairs), np.float32)
+        self._powers = np.empty((d if has_sums else 0, n_pairs), np.float32)
+        self.each, self.work = np.empty((4, n_pairs), np.float32), np.empty((4, n_pairs), np.float32)
+        self._matrix, self._triangle, self._taken = np.empty((m, m)), np.zeros((m, m)), np.empty(n_pairs)
+
+    def taken(self, A: np.ndarray) -> np.ndarray:
+        """The pairs (P,) in the upper triangle of a matrix (m, m), valid until the next call."""
+        return np.take(A.reshape(-1), self._upper, out=self._taken, mode="clip")
+
+    def taken_once(self, A: np.ndarray) -> np.ndarray:
+        """The same, but of pairs that occur twice the first one is zero."""
+        values = self.taken(A)
+        values[self._repeated] = 0.0
+        return values
+
+    def put(self, values: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write values of pairs (P,) into the upper triangle of a matrix (m, m); the second of two is what counts."""
+        out.reshape(-1)[self._upper] = values
+        return out
 
     def load(self, X: np.ndarray) -> None:
         """Take the rows of another sample."""
-        columns = np.ascontiguousarray(X.T, dtype=np.float32)
-        start = 0
-        for i in range(self.m - 1):
-            stop = start + self.m - 1 - i
-            np.subtract(columns[:, i + 1 :], columns[:, i : i + 1], out=self.differences[:, start:stop])
-            start = stop
-        np.abs(self.differences, out=self.differences)
-        capped(self.differences, self.categorical)
+        X = X.astype(np.float32)
+        self.matches = Matches(X, self.categorical)
+        self.numbers = np.setdiff1d(np.arange(X.shape[1]), self.matches.places)
+        self._X = X[:, self.numbers].astype(np.float64)
+        columns = np.ascontiguousarray(X[:, self.numbers].T)
+        k = len(columns)
+        self.differences, self.powers = self._differences[:k], self._powers[:k]
+        if k and self.n_after:
+            around = np.concatenate([columns[:, 1:], columns[:, : self.n_after]], axis=1)
+            after = np.lib.stride_tricks.sliding_window_view(around, self.n_after, axis=1)
+            np.subtract(after, columns[:, :, None], out=self.differences.reshape(k, self.m, self.n_after))
+            np.abs(self.differences, out=self.differences)
 
     def values(self, weights: np.ndarray, widths: np.ndarray) -> Values:
         """The four kernels under column weights and widths, which are logarithms of rates: exp(widths + weights)."""
-        rates, share = np.exp(widths[:, None] + weights).astype(np.float32), shares(weights)
-        room = room_for_pairs(share)
-        each = self.each
-        each[:] = 0.0
+        rates, share = np.exp(widths[:, None] + weights), shares(weights)
+        room, each = room_for_pairs(share), self.each
         laplacian, gaussian, additive, squares = each
-        work = self.work[0]
-        for D, first, second in zip(self.differences, rates[0], rates[1]):
-            np.multiply(D, first, out=work)
-            laplacian -= work
-            np.multiply(D, second, out=work)
-            work *= work
-            gaussian -= work
-        np.exp(each[:2], out=each[:2])
-        for D, E, rate, u in zip(self.differences, self.powers, rates[2], share.astype(np.float32)):
+        self._write_distances(rates, laplacian, gaussian)
+        np.exp(np.negative(each[:2], out=each[:2]), out=each[:2])
+        each[2:] = 0.0
+        if self.has_sums:
+            self._write_sums(rates[2], share, additive, squares)
+            np.subtract(np.multiply(additive, additive, out=self.work[0]), squares, out=squares)
+            squares /= np.float32(room)  # now the pairs kernel
+        sums = np.array([1.0, (1.0 - share @ share) / room]) * self.has_sums
+        return Values(each, np.concatenate([np.ones(2), sums]), share, room)
+
+    def _write_distances(self, rates: np.ndarray, manhattan: np.ndarray, squared: np.ndarray) -> None:
+        """Σ_j rate_j·Δ_j and Σ_j (rate_j·Δ_j)², with the rates of the first and second kernel."""
+        matches, numbers = self.matches, self.numbers
+        np.einsum("j,jp->p", rates[0, numbers].astype(np.float32), self.differences, out=manhattan)
+        X = self._X * rates[1, numbers]
+        norms = np.einsum("ij,ij->i", X, X)
+        squares = np.matmul(-2.0 * X, X.T, out=self._matrix)
+        squares += norms
+        squares += norms[:, None]
+        squared[:] = self.taken(squares)
+        if len(matches.places):
+            costs = rates[:2, matches.places] * matches.gap
+            manhattan += self.taken(matches.sums(costs[0], self._matrix))
+            squared += self.taken(matches.sums(costs[1] ** 2, self._matrix))
+
+    def _write_sums(self, rates: np.ndarray, share: np.ndarray, total: np.ndarray, squares: np.ndarray) -> None:
+        """Σ_j u_j·E_j and Σ_j (u_j·E_j)², with E_j = exp(−rate_j·Δ_j)."""
+        work, numbers, matches = self.work[0], self.numbers, self.matches
+        both = zip(rates[numbers].astype(np.float32), share[numbers].astype(np.float32))
+        for D, E, (rate, u) in zip(self.differences, self.powers, both):
             np.multiply(D, -rate, out=E)
             np.exp(E, out=E)
             np.multiply(E, u, out=work)
-            additive += work
+            total += work
             work *= work
             squares += work
-        np.subtract(additive * additive, squares, out=squares)
-        squares /= np.float32(room)  # now the pairs kernel
-        sums = np.array([1.0, (1.0 - share @ share) / room]) * self.has_sums
-        return Values(each, np.concatenate([np.ones(2), sums]), share, room)
+        if len(matches.places):
+            u, cost = share[matches.places], rates[matches.places] * matches.gap
+            for k, out in ((1, total), (2, squares)):  # (u·E)ᵏ = uᵏ·(1 − (1 − exp(−k·cost))·δ)
+                out += np.float32(np.sum(u**k))
+                out += self.taken(matches.sums(u**k * np.expm1(-k * cost), self._matrix))
 
     def gradient(self, values: Values, v: np.ndarray, trace: float, weights, widths, mixture) -> dict[str, np.ndarray]:
         """∂L by weights, widths and mixture, from v = ∂L/∂k of each pair (P,) and the sum of ∂L/∂k(x, x).
@@ -86,18 +128,13 @@ class SamplePairs:
         METHODS §7, with the chain rule through each of the four kernels.
         """
         v, a, u = v.astype(np.float32), np.exp(mixture), values.share
-        rates = np.exp(widths[:, None] + weights)
-        along = [np.float32(a[i]) * v * values.each[i] for i in range(2)]
-        by_width = np.zeros((3, len(weights)))
-        work = self.work[0]
-        for j, D in enumerate(self.differences):
-            by_width[0, j] = _dot(D, along[0])
-            np.multiply(D, D, out=work)
-            by_width[1, j] = _dot(work, along[1])
-        by_width[:2] *= np.stack([-rates[0], -2.0 * rates[1] ** 2])
+        rates, by_width = np.exp(widths[:, None] + weights), np.zeros((3, len(weights)))
+        along = np.multiply(values.each[:2], v, out=self.work[:2])
+        along *= a[:2, None].astype(np.float32)
+        by_width[:2] = self._gradient_of_distances(*along) * np.stack([-rates[0], -2.0 * rates[1] ** 2])
         by_weights = np.zeros(len(weights))
         if self.has_sums:
-            by_width[2], by_share = self._gradient_of_sums(values, v, trace, a)
+            by_width[2], by_share = self._gradient_of_sums(values, v, trace, a, rates[2])
             by_width[2] *= -rates[2]
             by_weights = 2.0 * u * (by_share - u @ by_share)  # u = softmax(2·weights)
         by_mixture = a * (np.array([_dot(each, v) for each in values.each]) + trace * values.at_zero)
@@ -107,21 +144,43 @@ class SamplePairs:
             "mixture": by_mixture * np.array([1.0, 1.0, self.has_sums, self.has_sums]),
         }
 
-    def _gradient_of_sums(self, values: Values, v, trace: float, a) -> tuple[np.ndarray, np.ndarray]:
+    def _gradient_of_distances(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Σ first·Δ_j and Σ second·Δ_j² over all pairs, for each column (2, d)."""
+        X, numbers, matches = self._X, self.numbers, self.matches
+        found = np.empty((2, len(numbers) + len(matches.places)))
+        found[0, numbers] = [_dot(D, first) for D in self.differences]
+        W = self.put(second, self._triangle)
+        found[1, numbers] = (W.sum(axis=0) + W.sum(axis=1)) @ X**2 - 2.0 * np.einsum("ij,ij->j", X, W @ X)
+        if len(matches.places):
+            found[1, matches.places] = matches.totals(W) * matches.gap**2
+            found[0, matches.places] = matches.totals(self.put(first, W)) * matches.gap
+        return found
+
+    def _gradient_of_sums(self, values: Values, v, trace: float, a, rates) -> tuple[np.ndarray, np.ndarray]:
         """Of the additive and pairs kernels: −∂L/∂rate_j, and ∂L/∂u_j."""
         u, room, pairs = values.share, values.room, values.each[3]
-        r = np.float32(2.0 * a[3] / room) * v
-        p = np.float32(a[2]) * v + r * values.each[2]
-        sums = np.empty((4, len(u)))
-        squares, with_difference = self.work
-        for j, (D, E) in enumerate(zip(self.differences, self.powers)):
-            np.multiply(E, E, out=squares)
+        sums, (r, p, with_difference, weighed) = np.empty((4, len(u))), self.work
+        np.multiply(v, np.float32(2.0 * a[3] / room), out=r)
+        np.multiply(r, values.each[2], out=p)
+        p += np.multiply(v, np.float32(a[2]), out=weighed)
+        for j, D, E in zip(self.numbers, self.differences, self.powers):
             np.multiply(E, D, out=with_difference)
-            sums[:2, j] = _dot(p, E), _dot(p, with_difference)
-            with_difference *= E
-            sums[2:, j] = _dot(r, squares), _dot(r, with_difference)
+            np.multiply(E, r, out=weighed)
+            sums[:, j] = _dot(p, E), _dot(p, with_difference), _dot(weighed, E), _dot(weighed, with_difference)
+        if len(self.matches.places):
+            sums[:, self.matches.places] = self._sums_of_matches(p, r, rates)
         by_room = -trace if room == LEAST_PAIRS else _dot(v, pairs)
         return u * (sums[1] - u * sums[3]), sums[0] - u * sums[2] + 2.0 * a[3] / room * by_room * u
+
+    def _sums_of_matches(self, p: np.ndarray, r: np.ndarray, rates: np.ndarray) -> list[np.ndarray]:
+        """Σ p·E, Σ p·E·Δ, Σ r·E² and Σ r·E²·Δ, where E = 1 − (1 − e)·δ and Δ = gap·δ."""
+        matches, out = self.matches, []
+        for k, v in ((1, p), (2, r)):
+            lost = np.expm1(-k * rates[matches.places] * matches.gap)
+            W = self.put(v, self._triangle)
+            apart = matches.totals(W)
+            out += [W.sum() + lost * apart, matches.gap * (1.0 + lost) * apart]
+        return out
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> float:

@@ -16,6 +16,9 @@ from .parameters import Layout, rounded
 #: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
 #: of pairs times columns stays below MOST_DIFFERENCES.
 SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000_000
+#: The first steps only find the rough shape of the kernel, for which fewer rows are enough: their number for up to so
+#: many rows, and beyond only those that keep all weights equal, because many rows resolve a sharper kernel.
+EARLY_STEPS, EARLY_ROWS = ((3000, 60),), 250
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
@@ -67,13 +70,22 @@ class Steps:
 
     def advance(self, n_steps: int) -> Steps:
         """Go on until ``n_steps`` have been taken in all."""
+        done, n = self.adam.n_steps, len(self.rows)
+        early = min(next((steps for most, steps in EARLY_STEPS if n <= most), WARM_UP), n_steps)
+        self._take(range(done, early), most=EARLY_ROWS)
+        self._take(range(max(done, early), n_steps), most=SAMPLE_ROWS)
+        return self
+
+    def _take(self, numbers: range, most: int) -> None:
+        """Steps on samples of at most so many rows."""
+        if not numbers:
+            return
         n, d = self.rows.X.shape
-        m = sample_size(n, d)
+        m = min(most, sample_size(n, d))
         objective = Objective(self.rows, self.start, self.layout, m, self.device)
-        for number in range(self.adam.n_steps, n_steps):
+        for number in numbers:
             objective.load(np.sort(self._rng.permutation(n)[:m]))
             self._step(objective, number)
-        return self
 
     def _step(self, objective: Objective, number: int) -> None:
         loss, gradient = _finite(objective, self.x)
@@ -96,9 +108,10 @@ class Steps:
         return float(np.mean(self._losses)) if self._losses else np.nan
 
 
-#: Rows that refine the parameters, the steps taken and their length; with more than FEW_ROWS, those of each chain.
+#: Rows that refine the parameters, the steps taken and their length; with more than FEW_ROWS, those of each chain, in
+#: which each step is shorter than the one before.
 REFINE_ROWS, REFINE_STEPS, REFINE_STEP = 1000, 12, 0.05
-FEW_ROWS, CHAINS, CHAIN_ROWS, CHAIN_STEPS, CHAIN_STEP = 1000, 2, 800, 30, 0.06
+FEW_ROWS, CHAINS, CHAIN_ROWS, CHAIN_STEPS, CHAIN_STEP = 1000, 2, 800, 32, 0.12
 
 
 def refine(x: np.ndarray, rows: Rows, layout: Layout, seed: int, workers: int = 1, device: Device | None = None):
@@ -132,9 +145,9 @@ def _refined_on_fresh_samples(
 ) -> np.ndarray:
     m, rng, adam = affordable(CHAIN_ROWS, layout.n_columns), np.random.default_rng(seed), Adam(len(x))
     objective, recent = Objective(rows, x.copy(), layout, m, device), deque([x], maxlen=AVERAGED)
-    for _ in range(CHAIN_STEPS):
+    for step in np.linspace(CHAIN_STEP, 0.0, CHAIN_STEPS, endpoint=False):
         objective.load(np.sort(rng.permutation(len(rows))[:m]))
-        x = rounded(x - CHAIN_STEP * adam.direction(_finite(objective, x)[1]), GRID)
+        x = rounded(x - step * adam.direction(_finite(objective, x)[1]), GRID)
         recent.append(x)
     return np.mean(recent, axis=0)
 

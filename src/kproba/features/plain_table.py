@@ -1,0 +1,129 @@
+"""Numbers and categories of a table as numeric columns, just as skrub's TableVectorizer and an imputer make them.
+
+Importing those takes longer than most predictions, so that the commands replace a fitted vectoriser where they can.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+
+from ..data.kinds import pandas
+
+#: Words for a missing value, as in skrub and pandas.
+MISSING = {
+    *("", "?", "...", "null", "NULL", "none", "None", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "#NA", "<NA>"),
+    *("#N/A", "#N/A N/A", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
+}
+#: Values of categories for which this and the vectoriser have to agree, and rows of the table.
+TRIED, TRIED_ROWS = (None, "", " \t", "N/A", "never seen before", " a"), 200
+
+
+class PlainTable(TransformerMixin, BaseEstimator):
+    """Numbers, with their median where one is missing, and 0/1 columns for values of categories and for gaps.
+
+    ``levels_`` has the values of each category that have a column, where "" is a missing value, and None for a number;
+    columns that are not used are not in it. ``medians_`` belong to the columns made of these, and ``gaps_`` are the
+    numbers of those that get a column for their missing values, at the end. ``input_to_outputs_`` has all their names.
+    """
+
+    @classmethod
+    def of(cls, prepared: Pipeline) -> PlainTable | None:
+        """What a fitted vectoriser does with numbers and short lists of words; None if it does more than that."""
+        words = prepared["columnkinds"].words_
+        table, imputer = prepared["tablevectorizer"], prepared["simpleimputer"]
+        kinds, outputs = table.kind_to_columns_, list(table.get_feature_names_out())
+        if kinds["datetime"] or kinds["high_cardinality"] or not set(kinds["low_cardinality"]) <= set(words):
+            return None
+        made = cls()
+        made.feature_names_in_ = np.asarray(list(table.input_to_outputs_), dtype=object)
+        made.n_features_in_ = len(made.feature_names_in_)
+        made.medians_ = np.asarray(imputer.statistics_, dtype=np.float32)
+        made.gaps_ = imputer.indicator_.features_.astype(np.int64)
+        marks = {outputs[j]: f"missingindicator_{outputs[j]}" for j in made.gaps_}
+        made.input_to_outputs_ = {
+            name: [*found, *(marks[each] for each in found if each in marks)]
+            for name, found in table.input_to_outputs_.items()
+        }
+        levels = {name: _levels(table.transformers_[name]) for name in kinds["low_cardinality"]}
+        used = {**dict.fromkeys(kinds["numeric"]), **levels}
+        made.levels_ = {name: used[name] for name in made.input_to_outputs_ if name in used}
+        return made
+
+    def fit(self, frame, y=None):
+        """Nothing to learn: :meth:`of` makes a fitted one."""
+        return self
+
+    @property
+    def kind_to_columns_(self) -> dict[str, list[str]]:
+        """The columns of each kind, as the TableVectorizer has them."""
+        numbers = [name for name, levels in self.levels_.items() if levels is None]
+        words = [name for name, levels in self.levels_.items() if levels is not None]
+        return {"numeric": numbers, "datetime": [], "low_cardinality": words, "high_cardinality": []}
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        counts = {name: 1 if levels is None else len(levels) for name, levels in self.levels_.items()}
+        names = [each for name, count in counts.items() for each in self.input_to_outputs_[name][:count]]
+        return np.array([*names, *(f"missingindicator_{names[j]}" for j in self.gaps_)], dtype=object)
+
+    def transform(self, frame) -> np.ndarray:
+        made = np.column_stack(
+            [
+                _number(frame[name]) if levels is None else _indicators(frame[name], levels)
+                for name, levels in self.levels_.items()
+            ]
+        )
+        missing = np.isnan(made)
+        return np.column_stack([np.where(missing, self.medians_, made), missing[:, self.gaps_].astype(np.float32)])
+
+
+def without_skrub(prepared: Pipeline, frame) -> Pipeline:
+    """The same fitted vectoriser of a frame, without skrub if there are only numbers and categories of few values."""
+    reader, plain = prepared["columnkinds"], PlainTable.of(prepared)
+    if plain is None:
+        return prepared
+    found = Pipeline([("columnkinds", reader), ("tablevectorizer", plain)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the values that we try
+        tried = _tried(frame, reader.words_)
+        return found if np.array_equal(found.transform(tried), prepared.transform(tried)) else prepared
+
+
+def _tried(frame, words: list[str]):
+    """Some rows, and some more whose values need care."""
+    frame = frame[:TRIED_ROWS]
+    odd = frame[: len(TRIED)].copy()
+    for name in words:
+        odd[name] = np.array(TRIED[: len(odd)], dtype=object)
+    return pandas().concat([frame, odd], ignore_index=True)
+
+
+def _levels(encoder: Any) -> list[str]:
+    """The values with a column of their own: one of two has none."""
+    (values,), dropped = encoder.categories_, encoder.drop_idx_
+    left_out = None if dropped is None else dropped[0]
+    return ["" if value != value or value is None else str(value) for i, value in enumerate(values) if i != left_out]
+
+
+def _number(column) -> np.ndarray:
+    found = pandas().to_numeric(column, errors="coerce")
+    with np.errstate(over="ignore"):
+        return found.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)[:, None]
+
+
+def _indicators(column, levels: list[str]) -> np.ndarray:
+    """A column for each level; a value that is not among them has zeros everywhere."""
+    codes, distinct = pandas().factorize(column)
+    place = {level: k for k, level in enumerate(levels)}
+    found = np.array([place.get(_cleaned(value), -1) for value in (*distinct, "")])  # missing values have code -1
+    return (found[codes][:, None] == np.arange(len(levels))).astype(np.float32)
+
+
+def _cleaned(value: Any) -> str:
+    """A value as text, "" for a missing one."""
+    text = str(value)
+    return "" if text in MISSING or not text.strip() else text
