@@ -23,6 +23,7 @@ MODULES = {
     "klr_loo": "klr_loo",
     "loo_trust": "loo_trust",
     "klr_letter": "klr_letter",
+    "likelihood_seconds": "likelihood_seconds",
     "ivm_search": "ivm_search",
     "ivm_svc": "ivm_svc",
     "family": "family",

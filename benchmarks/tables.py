@@ -304,6 +304,17 @@ def klr_letter(payload: dict) -> str:
     return markdown(["same centres, width and penalty", "objective", "fit, s", "Newton's time / this time"], rows)
 
 
+def likelihood_seconds(payload: dict) -> str:
+    rows = []
+    for key, cell in payload["cells"].items():
+        name, data, n = key.split(" ")
+        for label in ("LSPC", name):
+            own = cell[label]
+            ratio = f"{own['seconds'] / cell['LSPC']['seconds']:.1f}"
+            rows.append([f"{data}, {int(n):,} rows", label, f"{own['log_loss']:.4f}", _seconds(own["seconds"]), ratio])
+    return markdown(["default settings", "estimator", "log-loss", "fit, s", "times LSPC"], rows)
+
+
 def klr_loo(payload: dict) -> str:
     rows = []
     for key, cell in payload["cells"].items():
@@ -1008,6 +1019,7 @@ TABLES = (
     onnx_graphs,
     centers,
     klr_letter,
+    likelihood_seconds,
     klr_loo,
     loo_trust,
     more_rows,

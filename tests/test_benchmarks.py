@@ -240,6 +240,7 @@ def data_dir(tmp_path):
 SMALL_RUNS = {
     "onnx_graphs": ["--sets", "iris", "pima", "--repeats", "1"],
     "klr_letter": ["--rows", "150", "--centers", "40", "--repeats", "1"],
+    "likelihood_seconds": ["--sets", "letter", "--rows", "150"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "more_rows": ["--sets", "pima", "--rows", "120", "--rivals", "kproba", "--million", "300"],
     "loo_trust": ["--refit-rows", "15", "--train", "110", "--splits", "1", "--sets", "pima"],

@@ -24,6 +24,7 @@ from kproba.estimators import _reading
 from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian
 from kproba.problems import least_squares
+from kproba.problems.import_vectors import by_class
 from oracles import (
     calibrated_softmax,
     class_wise,
@@ -443,9 +444,12 @@ class TestImportVectors:
         given = {"kernel": "laplacian", "width": 1.5, "scaling": None, "random_state": 0, "candidates": "all"}
         return ImportVectorMachine(**{**given, **changes})
 
+    @pytest.mark.parametrize("many", [1, 10])
     @given(table=tables(rows=(4, 12), classes=(2, 3)), ridge=st.sampled_from((1e-4, 1e-2, 1.0)))
-    def test_coefficients(self, table, ridge):
-        model = self.model(ridge=ridge, tol=1e-6).fit(*table)
+    def test_coefficients(self, table, ridge, many):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(by_class, "MANY_COLUMNS", many)
+            model = self.model(ridge=ridge, tol=1e-6).fit(*table)
         np.testing.assert_array_equal(model.centers_, table.X[model.import_indices_])
         P = klr_probabilities(laplacian, 1.5, table, model.centers_, ridge)
         np.testing.assert_allclose(model.predict_proba(table.X), P, rtol=0, atol=1e-5)

@@ -321,6 +321,12 @@ class TestRowSpace:
             assert_allclose(found.coef(), exact.coef(), atol=1e-5)
             assert_allclose(found.held_out, problem.basis.scores(X[inside], exact.coef()) + exact.intercept, atol=1e-5)
 
+    def test_starts_from_a_solution_of_all_rows(self):
+        problem = Likelihood(Rows.of(X, LABELS[3], WEIGHT, 3), Basis(Gaussian(WIDTH), X), tol=1e-13, rkhs=False)
+        start, inside = problem.solve(problem.objective(0.1)).point, np.arange(0, N, 2)
+        (warm,), (cold,) = (list(problem.hold_out(inside, [0.1], start=point)) for point in (start, None))
+        assert_allclose(warm.held_out, cold.held_out, atol=1e-6)
+
     @pytest.mark.parametrize("solver, kind", [("auto", RowSpace), ("newton", RowSpace), ("lbfgs", None), ("sgd", None)])
     def test_only_where_coordinates_do_not_matter(self, solver, kind, monkeypatch):
         seen = []

@@ -96,6 +96,7 @@ def test_the_slope_is_the_derivative(small_sample):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kproba.problems.streamed_likelihood.SlopeOf", Kept)
+        patch.setattr("kproba.problems.streamed_likelihood.KEPT_BYTES", 0)
         given(X, tol=1e-4).fit(X, y, weight)
     statistic, chunk = passes[0]
     slope, turn = statistic.add(statistic.zero(), chunk), np.random.default_rng(0).normal(size=statistic.X.shape)
@@ -104,6 +105,15 @@ def test_the_slope_is_the_derivative(small_sample):
     assert np.vdot(slope.gradient, turn) == pytest.approx((up - down) / 2e-5, rel=1e-6)
     half = statistic.add(statistic.add(statistic.zero(), chunk), chunk)
     assert (slope + slope).loss == pytest.approx(half.loss)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kept_features_change_nothing(small_sample, monkeypatch, dtype):
+    X, y, weight = rows_of(3)
+    model, source = given(X, ridge=1e-3, tol=1e-8), ArraySource(X.astype(dtype), y, weight, chunk_bytes=40_000)
+    kept = model.fit(source).coef_.copy()
+    monkeypatch.setattr("kproba.problems.streamed_likelihood.KEPT_BYTES", 0)
+    np.testing.assert_array_equal(model.fit(source).coef_, kept)
 
 
 class TestRidge:

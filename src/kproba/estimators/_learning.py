@@ -112,6 +112,7 @@ def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
     fold_model = clone(model).set_params(
         kernel=kernel, scaling=None, class_weight=None, categorical_features=None, verbose=0, random_state=0
     )
+    fold_model._leaves_one_out = False  # the fold is held out already
     params = fold_model.get_params(deep=False)
     if "loo" in params:  # only what calibrates the link or selects the ridge
         fold_model.set_params(loo="auto")

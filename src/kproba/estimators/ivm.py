@@ -101,6 +101,7 @@ class _Run(NamedTuple):
         q, last = best.n_points, self.model
         ridge = last.task.rows.total_weight * best.ridge
         model = ImportModel(last.task, ridge, last.chosen[:q], last.lower[:q, :q], best.beta, last.psi[:, 1 : q + 1])
+        model.converge()
         steps = Growth([entry for entry in self.growth.entries if entry[0] >= best.ridge])
         return _Run(model, [point for point in self.points if point.ridge >= best.ridge], steps, self.tuning)
 
@@ -220,6 +221,9 @@ class ImportVectorMachine(KernelClassifier):
     (0.99, 28)
     """
 
+    #: whether a fit computes leave-one-out scores, which models of outer folds do without
+    _leaves_one_out = True
+
     def __init__(
         self,
         kernel: KernelLike = "auto",
@@ -292,7 +296,7 @@ class ImportVectorMachine(KernelClassifier):
         store_learnt(self, table, data)
         if data.has_groups:
             self._store_leave_one_out(self._without_groups(final, kernel, data), data)
-        elif not data.is_sample:
+        elif not data.is_sample and self._leaves_one_out:
             self._store_leave_one_out(self._held_out(final.model, rows, data.rows), data)
         self._warn_if_cut(final.points[-1])
         data.finish()

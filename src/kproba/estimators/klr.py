@@ -68,6 +68,9 @@ SOLVERS = {**LIKELIHOOD, **PAPERS}
 RIDGES = tuple(10.0**e for e in range(-1, -9, -1))
 #: Limits the number of rows on which widths are compared: about a fifth of the operations of one leave-one-out.
 SEARCH_FLOPS = 1e9
+#: For a source of rows, the sample that chooses the ridge and gives the Hessian has so many rows, so many per centre,
+#: or this share of all rows, whichever is most. A smaller sample would need more passes, and a larger one costs more.
+SAMPLE_ROWS, SAMPLE_PER_CENTER, SAMPLE_SHARE = 2000, 4, 0.15
 #: Multiples of the best width for least squares; the likelihood often prefers a wider kernel.
 WIDTH_FACTORS = (1.0, 2.0)
 
@@ -367,8 +370,9 @@ class KernelLogisticRegression(KernelClassifier):
         def streamed(kernel: Kernel, ridge: float) -> StreamedLikelihood:
             problem: Any = pose(rows, kernel)
             n_columns = problem.basis.n_centers + 1
-            kept = max(KEEP_BYTES // (8 * n_columns), ROWS_PER_CENTER * n_columns)
-            sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed))
+            enough = max(SAMPLE_ROWS, SAMPLE_PER_CENTER * n_columns, round(SAMPLE_SHARE * data.source.n_rows))
+            kept = max(min(KEEP_BYTES // (8 * n_columns), enough), ROWS_PER_CENTER * n_columns)
+            sample = replace(problem, rows=subsample(problem.rows, kept, problem.seed), is_warm=True)
             return StreamedLikelihood(sample, data.source, data.source.encoding(self.scaling_), self.device_)
 
         return streamed

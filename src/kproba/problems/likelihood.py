@@ -24,7 +24,7 @@ from ..data.rows import Rows
 from ..exceptions import ConvergenceWarning
 from ..links import positive_prior
 from ..solvers.cholesky import CholeskyFactor, factor
-from ..solvers.newton import Optimum, search_ray
+from ..solvers.newton import Optimum, newton, search_ray
 from ..solvers.registry import LIKELIHOOD
 from ..threads import row_slices
 from .base import CpuProblem, Solution, with_scores
@@ -40,6 +40,8 @@ BLOCK_BYTES, SOLVE_BYTES = 2 << 20, 8 << 20
 LOW_PRECISION = 1 << 20
 #: A preconditioner uses at most about this many rows per centre.
 ROWS_PER_CENTER = 2
+#: A factor is reused at ridges that differ from its own by at most this factor.
+SIMILAR_RIDGE = 30.0
 #: Maximum operations for leave-one-out; beyond, folds are used instead.
 LOO_FLOPS = 4e10
 #: Number of folds.
@@ -119,6 +121,10 @@ class Design:
         """The coefficients of the centres and the intercept (b + 1, k), given those of the columns."""
         return X
 
+    def coordinates(self, X: np.ndarray) -> np.ndarray:
+        """The coefficients of the columns, given those of the centres and the intercept."""
+        return X
+
     def _all(self) -> np.ndarray:
         features = np.empty((len(self.rows), self.n_columns))
         features[:, self.basis.n_centers :] = 1.0
@@ -146,11 +152,17 @@ class RowSpace(Design):
 
     @staticmethod
     def serves(rows: Rows, basis: Basis) -> bool:
-        return len(rows) < basis.n_centers and 8 * len(rows) * (basis.n_centers + 1) <= KEEP_BYTES
+        """Whether it saves more than the decomposition costs, and Φ fits into memory."""
+        n, b = len(rows), basis.n_centers
+        return 4 * n <= 3 * b and 8 * n * (b + 1) <= KEEP_BYTES
 
     def coefficients(self, X: np.ndarray) -> np.ndarray:
         n = self._axes.shape[1]
         return np.vstack([self._axes @ X[:n], X[n:]])
+
+    def coordinates(self, X: np.ndarray) -> np.ndarray:
+        b = self._axes.shape[0]
+        return np.vstack([self._axes.T @ X[:b], X[b:]])
 
 
 def split_intercept(X: np.ndarray, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
@@ -164,17 +176,23 @@ class Preconditioner:
     """Least-squares factors LLᵀ = Σ wφφᵀ + ρK: one shared by all columns, or one per column for its own centres.
 
     In the coordinates Z = LᵀX the Hessian is I + Σ(W − w)⊗ψψᵀ with ψ = L⁻¹φ, near the identity as long as the weights
-    are near the curvature. If ``psi`` (n, b + 1) is kept, a product needs neither K nor a solve.
+    are near the curvature. If ``psi`` (n, b + 1) is kept, a product needs neither K nor a solve. At another ridge ρ'
+    the penalty is ρ'L⁻¹KL⁻ᵀ = ρ'/ρ·(I − Σwψψᵀ), so the same ψ serves for all of them.
     """
 
     factors: list[CholeskyFactor]
     own: list[np.ndarray] | None
     weight: np.ndarray
     design: Design
+    rho: float
 
     @cached_property
     def psi(self) -> np.ndarray | None:
         return self.design.solved(self.factors[0]) if self.own is None else None
+
+    def serves(self, rho: float) -> bool:
+        """Whether the factor is good enough for another ridge."""
+        return rho > 0.0 and rho / SIMILAR_RIDGE <= self.rho <= rho * SIMILAR_RIDGE
 
     def solve(self, G: np.ndarray) -> np.ndarray:
         return self._apply(lambda f, g: f.solve(g), G)
@@ -255,8 +273,9 @@ class Objective:
         """L⁻¹(Hessian)L⁻ᵀ applied to V, in the precision of ψ, which is enough for the direction of a step."""
         if factor.psi is None:
             return factor.whiten(self.hessian_product(point, factor.unwhiten(V)))
-        product, low = V.copy(), V.astype(factor.psi.dtype)
-        weight, taken = self.design.rows.weight[:, None], factor.weight[:, None]
+        other = self.rho / factor.rho if self.rho != factor.rho else 1.0  # the ridge, in units of the factor's
+        product, low = other * V, V.astype(factor.psi.dtype)
+        weight, taken = self.design.rows.weight[:, None], other * factor.weight[:, None]
         for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
             psi = factor.psi[where]
             U = psi @ low
@@ -272,8 +291,8 @@ class Objective:
         if self.own is not None:
             blocks = [np.ix_(own, own) for own in self.own]
             factors = [factor(H[block], self.gram[block], self.rho) for block in blocks]
-            return Preconditioner(factors, self.own, weight, self.design)
-        return Preconditioner([factor(H, self.gram, self.rho)], None, weight, self.design)
+            return Preconditioner(factors, self.own, weight, self.design, self.rho)
+        return Preconditioner([factor(H, self.gram, self.rho)], None, weight, self.design, self.rho)
 
     def newton_factor(self, point: Point) -> Preconditioner:
         """The factor with the curvature of every row; for a single column it is that of the Hessian (2001 Eq. 5)."""
@@ -323,8 +342,8 @@ class Likelihood(CpuProblem):
     """Rows and basis of a kernel logistic regression; everything but the ridge.
 
     The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
-    ``base``, scores are log-odds against the last class (2001 Eqs 7–9). With ``row_space``, fewer rows than centres may
-    be solved in the coordinates of their row space.
+    ``base``, scores are log-odds against the last class (2001 Eqs 7–9). A problem that ``is_warm`` remembers its last
+    solution for other ridges. With ``row_space``, much fewer rows than centres are solved in their row space.
     """
 
     rows: Rows
@@ -336,14 +355,16 @@ class Likelihood(CpuProblem):
     intercept: bool = True
     rkhs: bool = True
     base: bool = False
+    is_warm: bool = False
     row_space: bool = False
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
         """The solution for every ridge λ, in the order given, each warm-started from the one before."""
+        self._parts.clear()  # their matrices are large
         point = start
         for ridge in ridges:
             objective = self.objective(ridge)
-            found = self.solve(objective, point)._replace(factor=None)  # its matrices are large
+            found = self.resume(objective, point)
             point = found.point
             if ridge == 0.0 and self.loss.is_separated(point.P, self.rows.labels):
                 warn_separable()
@@ -367,14 +388,39 @@ class Likelihood(CpuProblem):
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float], start=None) -> Iterator[Solution]:
         """Solutions without the rows ``inside``, and the scores of these rows."""
-        rest = replace(self, rows=self.rows.without(inside))
-        if self.basis.owner is not None:  # the centres of held-out rows are removed too
-            rest, start = replace(rest, basis=drop_held_out_centers(rest.rows, self.basis)), None
+        rest = self._without(inside)
         if not rest.basis.n_centers:
             yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
             return
-        rest = replace(rest, row_space=start is None)
+        start = start if rest.basis is self.basis else None
+        start = start and start._replace(X=rest._design.coordinates(start.X))
         yield from with_scores(rest.path(ridges, loo=False, start=start), rest.basis, self.rows.X[inside])
+
+    def _without(self, inside: np.ndarray) -> Likelihood:
+        """The problem without the rows ``inside``, kept for other ridges."""
+        if self._parts and np.array_equal(self._parts[0][0], inside):
+            return self._parts[0][1]
+        rest = replace(self, rows=self.rows.without(inside), is_warm=True, row_space=True)
+        if self.basis.owner is not None:  # the centres of held-out rows are removed too
+            rest = replace(rest, basis=drop_held_out_centers(rest.rows, self.basis))
+        self._parts[:] = [(inside, rest)]
+        return rest
+
+    @property
+    def solved_part(self) -> Likelihood:
+        """The problem without the rows that were held out last, which has been solved; else the problem itself."""
+        same = (rest for _, rest in self._parts if rest.basis is self.basis and not rest._is_in_row_space)
+        return next(same, self)
+
+    @cached_property
+    def _parts(self) -> list[tuple[np.ndarray, Likelihood]]:
+        """The rows that were held out last, and the problem without them."""
+        return []
+
+    @cached_property
+    def _latest(self) -> list[Optimum]:
+        """The solution at the last ridge, if the problem is warm."""
+        return []
 
     def _constant_scores(self, n: int) -> np.ndarray:
         """Scores of n rows by the frequencies of the classes or tags alone: the model without centres."""
@@ -390,10 +436,14 @@ class Likelihood(CpuProblem):
 
     @cached_property
     def _design(self) -> Design:
+        kind = RowSpace if self._is_in_row_space else Design
+        return kind(self.rows, self.basis, self.intercept)
+
+    @property
+    def _is_in_row_space(self) -> bool:
         # gradient methods depend on the coordinates, Newton's method does not
         is_free = self.row_space and not self.rkhs and self.basis.owner is None and self.solver in ("auto", "newton")
-        kind = RowSpace if is_free and RowSpace.serves(self.rows, self.basis) else Design
-        return kind(self.rows, self.basis, self.intercept)
+        return is_free and RowSpace.serves(self.rows, self.basis)
 
     @cached_property
     def _gram(self) -> np.ndarray:
@@ -422,13 +472,26 @@ class Likelihood(CpuProblem):
             own = [np.append(np.flatnonzero(owner == y), constant).astype(int) for y in range(k)]
         return Objective(self._design, self.loss, self._gram, self.rows.total_weight * ridge, own, self.seed)
 
-    def solve(self, objective: Objective, start: Point | None = None) -> Optimum:
-        """Minimise the objective, from the least-squares solution if no start is given and the solver needs one."""
+    def resume(self, objective: Objective, start: Point | None = None) -> Optimum:
+        """Minimise the objective; a warm problem starts from its solution at the last ridge, and keeps its factor."""
+        latest = next(iter(self._latest), Optimum(start, False, 0))
+        found = self.solve(objective, latest.point if start is None else start, latest.factor)
+        if self.is_warm:
+            self._latest[:] = [found]
+        return found
+
+    def solve(self, objective: Objective, start: Point | None = None, factor: Preconditioner | None = None) -> Optimum:
+        """Minimise the objective, from the least-squares solution if no start is given and the solver needs one.
+
+        Newton's method reuses the factor of a similar ridge.
+        """
         minimise = LIKELIHOOD[self.solver] if isinstance(self.solver, str) else self.solver
         if start is None:
             start = self._least_squares(objective) if getattr(minimise, "needs_start", True) else objective.zero()
         else:
             start = objective.at(start.X)
+        if minimise is newton and factor is not None and factor.serves(objective.rho):
+            return newton(objective, start, self.tol, self.max_iter, factor)
         return minimise(objective, start, self.tol, self.max_iter)
 
     def _least_squares(self, objective: Objective) -> Point:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from ..solvers.subsampled_newton import Evaluation, subsampled_newton
 from .base import Solution
 from .likelihood import Likelihood, Objective, split_intercept, warn_not_converged, warn_separable
 from .losses import Multinomial, Tags
+
+#: The features of all rows of a table in memory are kept up to this size; beyond, every pass computes them.
+KEPT_BYTES = 3 << 29
 
 
 @dataclass
@@ -59,14 +62,55 @@ class SlopeOf(Statistic):
 
     def add(self, total: Slope, chunk: Any) -> Slope:
         basis, chunk = self.basis, chunk._replace(X=self.basis.to_device(chunk.X))
-        coef, intercept = split_intercept(self.X, basis)
         for part in self.encoding.parts(chunk, 8 * basis.n_centers, basis.block_bytes):
-            phi = basis(part.X)
-            loss, P = self.loss.evaluate(basis.apply(phi, coef) + intercept, part.codes, part.weight)
-            residual = self.loss.residual(P, part.codes) * part.weight[:, None]
-            total.loss += loss
-            total.gradient[: len(coef)] += basis.adjoint(phi, residual)
-            total.gradient[len(coef) :] += residual.sum(axis=0)  # no row without an intercept
+            self._add_part(total, basis(part.X), part.codes, part.weight)
+        return total
+
+    def _add_part(self, total: Slope, phi, codes: np.ndarray, weight: np.ndarray) -> None:
+        coef, intercept = split_intercept(self.X, self.basis)
+        loss, P = self.loss.evaluate(self.basis.apply(phi, coef) + intercept, codes, weight)
+        residual = self.loss.residual(P, codes) * weight[:, None]
+        total.loss += loss
+        total.gradient[: len(coef)] += self.basis.adjoint(phi, residual)
+        total.gradient[len(coef) :] += residual.sum(axis=0)  # no row without an intercept
+
+    def of_kept(self, kept: Features) -> Slope:
+        """The same sum over features in memory, to the last bit."""
+        total = self.zero()
+        for rows in kept.parts:
+            self._add_part(total, kept.phi[rows], kept.codes[rows], kept.weight[rows])
+        return total
+
+
+@dataclass
+class Features:
+    """The features Φ (n, b), class codes and weights of the rows of a source; ``parts`` are added one by one."""
+
+    phi: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+    parts: list[slice] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FeaturesOf(Statistic):
+    """The features of all rows of a source that is in memory, for passes that need not compute them again."""
+
+    basis: Basis
+    encoding: Encoding
+    n_rows: int
+
+    def zero(self) -> Features:
+        n = self.n_rows
+        return Features(np.empty((n, self.basis.n_centers)), np.empty(n, dtype=np.intp), np.empty(n))
+
+    def add(self, total: Features, chunk: Any) -> Features:
+        start = chunk.start
+        for part in self.encoding.parts(chunk, 8 * self.basis.n_centers, self.basis.block_bytes):
+            rows = slice(start, start + len(part.codes))
+            total.phi[rows], total.codes[rows], total.weight[rows] = self.basis(part.X), part.codes, part.weight
+            total.parts.append(rows)
+            start = rows.stop
         return total
 
 
@@ -85,8 +129,18 @@ class StreamedObjective:
 
     def at(self, X: np.ndarray) -> Evaluation:
         """The objective and its gradient, in one pass."""
-        slope = self.all_rows.sum(SlopeOf(self.basis, self.encoding, self.sample.loss, X), "gradient")
+        statistic = SlopeOf(self.basis, self.encoding, self.sample.loss, X)
+        slope = self.all_rows.sum(statistic, "gradient") if self._kept is None else statistic.of_kept(self._kept)
         return Evaluation(X, *self.sample.with_penalty(X, self.share * slope.loss, self.share * slope.gradient))
+
+    @cached_property
+    def _kept(self) -> Features | None:
+        """The features of all rows, if both rows and features fit into memory."""
+        rows, b = self.all_rows, self.basis.n_centers
+        fits = rows.source.is_in_memory and 8 * rows.n_rows * b <= KEPT_BYTES
+        if not fits or rows.saved is not None or self.basis.device is not None:
+            return None
+        return rows.sum(FeaturesOf(self.basis, self.encoding, rows.n_rows), "features")
 
 
 @dataclass(frozen=True)
@@ -119,7 +173,7 @@ class StreamedLikelihood:
     def path(self, ridges: Sequence[float], loo: bool = False, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ, starting from the optimum of the sample at the same λ."""
         for ridge in ridges:
-            few = self.sample.objective(ridge)
+            few = self.sample.solved_part.objective(ridge)
             found = self._solve(few)
             if ridge == 0.0 and self._separates_sample(few, found.point.X):
                 warn_separable()
@@ -130,12 +184,13 @@ class StreamedLikelihood:
 
     def _separates_sample(self, few: Objective, X: np.ndarray) -> bool:
         """Whether the sample says nothing about the size of the coefficients, even if a few of all rows do."""
-        return self.sample.loss.is_separated(few.at(X).P, self.rows.labels)
+        return self.sample.loss.is_separated(few.at(X).P, few.design.rows.labels)
 
     def _solve(self, few: Objective) -> Optimum:
-        share = self.sample.total_weight / self.total_weight
+        sample = self.sample.solved_part  # the part that has chosen the ridge knows its Hessian already
+        share = sample.total_weight / self.total_weight
         whole = StreamedObjective(few, share, basis_on(self.basis, self.device), self.encoding, self.all_rows)
-        return subsampled_newton(whole, few, self.sample.solve(few), self.sample.tol, self.sample.max_iter)
+        return subsampled_newton(whole, few, sample.resume(few), sample.tol, sample.max_iter)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions of the sample without the rows ``inside``, and the scores of these rows."""

@@ -14,8 +14,9 @@ import numpy as np
 #: Conjugate gradients stop when the missing share is below a threshold: the first number far from the optimum, less
 #: near it, but never below the second, because products may be in float32.
 LOOSEST, TIGHTEST = 0.25, 1e-3
-#: If a step takes more products than this, the weights of the preconditioner are updated.
-STALE_AFTER = 25
+#: If a step takes more products than this, and many times as many as the first one with the same preconditioner, its
+#: weights are updated.
+STALE_AFTER, STALE_GROWTH = 25, 3
 #: Maximum number of products per step.
 MAX_PRODUCTS = 500
 #: The line search ends once the slope has fallen to this share.
@@ -34,17 +35,19 @@ class Optimum(NamedTuple):
     factor: Any = None
 
 
-def newton(objective, start, tol: float, max_iter: int) -> Optimum:
+def newton(objective, start, tol: float, max_iter: int, factor=None) -> Optimum:
     """Newton's method (2001 Eq. 5), with steps by conjugate gradients in the coordinates of a least-squares factor.
 
-    It stops once the remaining gain is below ``tol`` times the objective.
+    It stops once the remaining gain is below ``tol`` times the objective. A ``factor`` may come from another ridge.
     """
-    point, factor = start, None
+    point, few = start, 0
     for step in range(1, max_iter + 1):
         gradient = objective.gradient(point)
         factor = objective.preconditioner(point) if factor is None else factor
         direction, n_products, shrunk = conjugate_gradients(objective, point, factor, gradient, tol)
-        factor = None if n_products > STALE_AFTER else factor
+        few = few or n_products
+        if n_products > max(STALE_AFTER, STALE_GROWTH * few):
+            factor, few = None, 0
         decrement = -float(np.vdot(gradient, direction))
         if not decrement > np.finfo(float).eps * abs(point.value):
             return Optimum(point, True, step, factor)
@@ -57,7 +60,7 @@ def newton(objective, start, tol: float, max_iter: int) -> Optimum:
 
 
 def conjugate_gradients(
-    objective, point, factor, gradient, tol: float, share: float | None = None
+    objective, point, factor, gradient, tol: float, share: float | None = None, most: int = MAX_PRODUCTS
 ) -> tuple[np.ndarray, int, float]:
     """The Newton direction, the number of products, and the missing share.
 
@@ -78,7 +81,7 @@ def conjugate_gradients(
         near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
         share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
     gained, left = 0.0, 1.0
-    for n_products in range(1, MAX_PRODUCTS + 1):
+    for n_products in range(1, most + 1):
         image = objective.whitened_product(point, factor, along)
         curvature = float(np.vdot(along, image))
         if curvature <= 0.0:  # rounding: nothing can be gained in this direction

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .newton import Optimum, conjugate_gradients
+from .newton import MAX_PRODUCTS, Optimum, conjugate_gradients
 
 #: Number of past steps kept for corrections.
 KEPT_STEPS = 20
@@ -20,6 +20,9 @@ KEPT_STEPS = 20
 SURE = 0.25
 #: Relative residual at which conjugate gradients stop, by the precision of their products.
 CG_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+#: Unless ``tol`` is below the first number, so many products are enough: the sample's Hessian differs from that of all
+#: rows by more than they leave.
+LOOSE_TOL, ENOUGH_PRODUCTS = 1e-6, 60
 #: Relative accuracy of sums over all rows.
 ROUNDING = 1e-14
 
@@ -58,12 +61,13 @@ class Corrections:
 class SampleNewton:
     """Newton systems of a sample.
 
-    They are solved to rounding level: sums over all rows differ in their last digits with the order of summation, and
-    a solve that stops early would magnify that.
+    They are solved to rounding level or by a fixed number of products: sums over all rows differ in their last digits
+    with the order of summation, and a solve that stops early because of what it finds would magnify that.
     """
 
-    def __init__(self, objective, start: Optimum):
+    def __init__(self, objective, start: Optimum, tol: float):
         self.objective, self._factor = objective, start.factor
+        self._most = ENOUGH_PRODUCTS if tol >= LOOSE_TOL else MAX_PRODUCTS
         if objective.loss.n_columns == 1 or start.factor is None:
             self._factor = objective.newton_factor(start.point)
 
@@ -73,7 +77,7 @@ class SampleNewton:
             return self._factor.solve
         point = self.objective.at(X)
         share = CG_TOLERANCE[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
-        return lambda G: conjugate_gradients(self.objective, point, self._factor, -G, 0.0, share)[0]
+        return lambda G: conjugate_gradients(self.objective, point, self._factor, -G, 0.0, share, self._most)[0]
 
 
 def subsampled_newton(whole, sample, start: Optimum, tol: float, max_iter: int) -> Optimum:
@@ -82,7 +86,7 @@ def subsampled_newton(whole, sample, start: Optimum, tol: float, max_iter: int) 
     A step that does not decrease the objective is rejected, but reveals the curvature along it; the next one is
     shorter.
     """
-    newton, corrections = SampleNewton(sample, start), Corrections()
+    newton, corrections = SampleNewton(sample, start, tol), Corrections()
     best, decrement, failures = whole.at(start.point.X), np.inf, 0
     for n_passes in range(1, max_iter + 1):
         direction = -corrections.solve(best.gradient, newton.at(best.X))

@@ -24,7 +24,7 @@ REFIT_FLOPS, REFIT_STEPS = 5e9, 6
 def leave_one_out(model: ImportModel) -> np.ndarray:
     """U (n, k) of each row by the model without one unit of its weight."""
     (n, k), q = model.U.shape, len(model.chosen)
-    factors, out = model.renew_factors(), model.U.copy()
+    factors, out = model.full_factors(), model.U.copy()
     for group, C, lower in zip(model.task.groups, model.task.unit_curvatures(model.P), factors.lowers):
         g = C.shape[1]
         is_small = 2.0 * (n * g) ** 2 * n <= STEP_FLOPS

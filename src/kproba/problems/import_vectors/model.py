@@ -21,10 +21,13 @@ from ...kernels import Kernel, Precomputed
 from ...solvers.cholesky import jittered_factor
 from ...threads import TILE_BYTES, map_independent, row_slices
 from ..losses import Multinomial, Tags
+from .by_class import MAX_AGE, ClassFactors, has_many_classes, newton_step
 
 #: Newton's method has converged when the next step would decrease J by less than this share; the second number is used
 #: while points are still being added.
 CONVERGED, NEARLY_CONVERGED = 1e-14, 1e-8
+#: The same for many classes, whose steps are inexact, so that the last one leaves far less than it gains.
+CONVERGED_BY_CLASS, NEARLY_CONVERGED_BY_CLASS = 1e-12, 1e-6
 #: A factor is reused as long as the predicted decrease shrinks to less than this share with every step.
 SLOW = 0.1
 #: The factor is always recomputed after this many points.
@@ -138,7 +141,7 @@ class Addition(NamedTuple):
     column: np.ndarray
     squared_norm: float
     start: np.ndarray
-    factors: Factors | None
+    factors: Factors | ClassFactors | None
 
 
 class ImportModel:
@@ -157,7 +160,7 @@ class ImportModel:
             psi = linalg.solve_triangular(self.lower, task.columns(self.chosen).T, lower=True).T
         if q:
             self._columns[:, 1 : q + 1] = psi
-        self._factors: Factors | None = None
+        self._factors: Factors | ClassFactors | None = None
         self._move_to(np.zeros((1, task.loss.n_columns)) if beta is None else beta)
 
     @property
@@ -197,17 +200,25 @@ class ImportModel:
         gradient[1:] += self.ridge * self.beta[1:]
         return gradient
 
-    def factors(self) -> Factors:
+    @property
+    def _is_by_class(self) -> bool:
+        return has_many_classes(self.task.loss)
+
+    def factors(self) -> Factors | ClassFactors:
         """Factors of the Hessian, recomputed only every few points, since one point hardly changes the curvature."""
-        if self._factors is None or self._factors.age >= MAX_FACTOR_AGE:
+        if self._factors is None or self._factors.age >= (MAX_AGE if self._is_by_class else MAX_FACTOR_AGE):
             return self.renew_factors()
         return self._factors
 
-    def renew_factors(self) -> Factors:
-        """Factors with the curvature at the current coefficients."""
-        curvatures = self.task.curvatures(self.P)
-        self._factors = Factors(curvatures, [self.factor(C) for C in curvatures])
+    def renew_factors(self) -> Factors | ClassFactors:
+        """Factors with the curvature at the current coefficients; for many classes, one for each class."""
+        self._factors = ClassFactors.of(self) if self._is_by_class else self.full_factors()
         return self._factors
+
+    def full_factors(self) -> Factors:
+        """Factors of the whole Hessian, however many classes there are."""
+        curvatures = self.task.curvatures(self.P)
+        return Factors(curvatures, [self.factor(C) for C in curvatures])
 
     def factor(self, C: np.ndarray) -> np.ndarray:
         """The factor for a curvature C (n, g, g)."""
@@ -220,8 +231,12 @@ class ImportModel:
         diagonal += a * g * _EPS * diagonal.max()
         return lower_factor(H)
 
-    def _newton_step(self, gradient: np.ndarray, factors: Factors) -> np.ndarray:
+    def _newton_step(self, gradient: np.ndarray, factors: Factors | ClassFactors) -> np.ndarray:
         """H⁻¹ applied to the gradient (q + 1, k)."""
+        if isinstance(factors, ClassFactors):
+            step, is_stale = newton_step(self, gradient, factors)
+            self._factors = None if is_stale else factors
+            return step
         out = np.empty_like(gradient)
         for group, lower in zip(self.task.groups, factors.lowers):
             part = gradient[:, group]
@@ -230,8 +245,15 @@ class ImportModel:
 
     def converge(self) -> ImportModel:
         """Newton's method to convergence (2001 Eq. 5)."""
-        self._descend_until(CONVERGED)
+        self._descend_until(CONVERGED_BY_CLASS if self._is_by_class else CONVERGED)
         self._factors = None  # they belong to the starting point
+        return self
+
+    def settle(self) -> ImportModel:
+        """The same, but for many classes only as far as the points of a path need it."""
+        if not self._is_by_class:
+            return self.converge()
+        self._descend_until(NEARLY_CONVERGED_BY_CLASS)
         return self
 
     def _descend_until(self, share: float) -> None:
@@ -241,7 +263,7 @@ class ImportModel:
         for _ in range(MAX_STEPS):
             gradient = self.gradient()
             step = self._newton_step(gradient, self.factors())
-            if 0.5 * np.vdot(gradient, step) > SLOW * promised:
+            if 0.5 * np.vdot(gradient, step) > SLOW * promised and not self._is_by_class:
                 step = self._newton_step(gradient, self.renew_factors())
             if not np.abs(step).max() < STEP_LIMIT:  # every row is certain, so there is no curvature left
                 break
@@ -276,7 +298,7 @@ class ImportModel:
         self._move_to(new.start)
         if not self.value < before:  # a single Newton step can overshoot
             self._move_to(beta)
-        self._descend_until(NEARLY_CONVERGED)
+        self._descend_until(NEARLY_CONVERGED_BY_CLASS if self._is_by_class else NEARLY_CONVERGED)
 
 
 def weighted_products(left: np.ndarray, C: np.ndarray, right: np.ndarray) -> np.ndarray:

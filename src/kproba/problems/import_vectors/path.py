@@ -175,11 +175,11 @@ def _follow_once(
     for ridge in ridges:
         start = time.perf_counter()
         model.set_ridge(total * ridge)
-        model.converge()
+        model.settle()
         note = _recorder(model, ridge, growth)
         note()
         gain, is_cut = grow(model, pool, settings, note)
-        model.converge()
+        model.settle() if len(ridges) > 1 else model.converge()
         error, loss = tuning(model) if tuning else (np.nan, np.nan)
         seconds = time.perf_counter() - start
         points.append(

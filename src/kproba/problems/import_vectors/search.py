@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -17,6 +17,7 @@ from ...basis.basis import indefinite
 from ...data.hashing import distinct, ranking
 from ...kernels.projected import INDEFINITE
 from ...threads import BATCH_BYTES, fill_tiles, row_slices
+from .by_class import ClassFactors, first_steps
 from .model import (
     CONVERGED,
     MAX_HALVINGS,
@@ -40,6 +41,8 @@ FRESH = 0.25
 KEPT_BYTES = 256 << 20
 #: The one-step search computes the objective of this many candidates, those with the largest predicted decrease.
 FINALISTS = 8
+#: The same for many classes, where each costs more.
+FINALISTS_BY_CLASS = 4
 
 
 class Residuals(NamedTuple):
@@ -173,24 +176,26 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
     All candidates are ranked by predicted decrease; the objective (6) is computed for the best few.
     """
     which, factors = np.arange(pool.draw(model)), model.factors()
-    if len(which) > FINALISTS:
+    most = FINALISTS_BY_CLASS if isinstance(factors, ClassFactors) else FINALISTS
+    if len(which) > most:
         curvature, lower = _mean_curvature(model, factors)
         parts = _slices(pool, 16 * len(model.task))
         decrease = np.concatenate(
             [_predicted_decrease(model, pool.residuals(model, p), curvature, lower) for p in parts]
         )
         pool.rate(decrease)
-        which = np.argsort(-decrease, kind="stable")[:FINALISTS]
+        which = np.argsort(-decrease, kind="stable")[:most]
         which = which[decrease[which] > 0.0]
     wide = 8 * len(model.task) * 4 * (model.task.loss.n_columns + 1)
     finalists = (pool.residuals(model, part).normalised() for part in pool.blocks(which, wide))
-    found = [_newton_steps(model, new, factors) for new in finalists if len(new.rows)]
+    steps_of: Any = _class_steps if isinstance(factors, ClassFactors) else _newton_steps
+    found = [steps_of(model, new, factors) for new in finalists if len(new.rows)]
     return min(found, key=lambda steps: steps.value.min()).best(factors) if found else None
 
 
-def _mean_curvature(model: ImportModel, factors: Factors) -> tuple[np.ndarray, np.ndarray]:
+def _mean_curvature(model: ImportModel, factors: Factors | ClassFactors) -> tuple[np.ndarray, np.ndarray]:
     """The curvature as one number per row (n,), and the matching factor."""
-    if model.beta.shape[1] == 1:
+    if isinstance(factors, Factors) and model.beta.shape[1] == 1:
         return factors.curvatures[0][:, 0, 0], factors.lowers[0]
     curvature = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
     return curvature, model.factor(curvature[:, None, None])
@@ -286,15 +291,21 @@ class _Steps(NamedTuple):
     new: Residuals
     beta: np.ndarray
     value: np.ndarray
-    borders: list[_Border]
+    borders: Any  # a _Border for each group, or a ClassBorder
 
-    def best(self, factors: Factors) -> Addition:
+    def best(self, factors: Factors | ClassFactors) -> Addition:
         b = int(np.argmin(self.value))
+        larger = self._larger(factors, b)
+        return Addition(self.new.rows[b], self.new.columns[:, b], self.new.squared_norm[b], self.beta[b], larger)
+
+    def _larger(self, factors: Factors | ClassFactors, b: int) -> Factors | ClassFactors:
+        """The factors of the model with candidate b."""
+        if isinstance(factors, ClassFactors):
+            return factors.extended(self.borders, b)
         corners = [lower_factor(border.schur[b]) for border in self.borders]
         edges = [border.half[:, b] for border in self.borders]
         lowers = [bordered(*parts) for parts in zip(factors.lowers, edges, corners)]
-        larger = Factors(factors.curvatures, lowers, factors.age + 1)
-        return Addition(self.new.rows[b], self.new.columns[:, b], self.new.squared_norm[b], self.beta[b], larger)
+        return Factors(factors.curvatures, lowers, factors.age + 1)
 
 
 def _newton_steps(model: ImportModel, new: Residuals, factors: Factors) -> _Steps:
@@ -313,6 +324,18 @@ def _newton_steps(model: ImportModel, new: Residuals, factors: Factors) -> _Step
         beta[:, :a, group] -= change.reshape(a, -1, m).transpose(2, 0, 1)
         beta[:, a, group] = -step
         borders.append(border)
+    return _evaluated(model, new, beta, borders)
+
+
+def _class_steps(model: ImportModel, new: Residuals, factors: ClassFactors) -> _Steps:
+    """The same for many classes, with the step length that the Hessian of all classes gives to their own steps."""
+    border = factors.border(model, new.columns)
+    return _evaluated(model, new, first_steps(model, new.columns, border, factors), border)
+
+
+def _evaluated(model: ImportModel, new: Residuals, beta: np.ndarray, borders) -> _Steps:
+    """The objectives of every augmented model with its coefficients (m, a + 1, k)."""
+    task, m, (a, k) = model.task, len(new.rows), model.beta.shape
     U = (model.psi @ beta[:, :a].transpose(1, 0, 2).reshape(a, m * k)).reshape(-1, m, k).transpose(1, 0, 2)
     U = U + new.columns.T[:, :, None] * beta[:, a, None]
     value = _stacked_losses(task, U) + 0.5 * model.ridge * np.square(beta[:, 1:]).sum(axis=(1, 2))

@@ -7,6 +7,7 @@ shrink together, and so does the noise. Both are chosen by exact leave-one-out o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -57,7 +58,7 @@ class ManyRows:
         """Whether twice as many centres would gain much, given the loss of ``x`` with all rows of the sample."""
         return loss < (1.0 - GAIN_OF_DOUBLING) * self.loss(x, distinct(self.sample.keys)[0][::2])
 
-    def beats_regions(self, x: np.ndarray) -> bool:
+    def beats_regions(self, x: np.ndarray, share_centers: bool = True) -> bool:
         """Whether one system of all rows is better than local models, in a sample with as many regions.
 
         Rows that are left out together are left out of one system only, and a device solves one system.
@@ -67,6 +68,7 @@ class ManyRows:
         few, kernel, noise = subsample(self.sample, COMPARED_ROWS, 0), self.layout.kernel(x), self.layout.noise(x)
         pose = partial(LeastSquares, rkhs=True)
         problem = LocalProblem.of(few, kernel, pose, 0, self.workers, scale=few.n_distinct / self.n)
+        problem = problem if share_centers else replace(problem, shared=few.X[:0])
         (solution,) = problem.path([noise / few.total_weight])
         loss = CalibratedLogLoss()(solution.held_out, few)
         return leave_one_out_loss(kernel, noise, few, workers=self.workers) < (1.0 - LOSS_OF_REGIONS) * loss

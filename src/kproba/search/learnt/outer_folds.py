@@ -38,7 +38,8 @@ class LearntKernel:
     """The kernel and noise of all rows, and of the rows without each fold.
 
     ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold. ``is_sharp`` says
-    that every row should be a centre, and ``is_dense`` that they should be those of one system, not of local models.
+    that every row should be a centre, and that local models suffice even if they share none; ``is_dense`` that one
+    system of all rows is better than local models.
     """
 
     kernel: Learnt
@@ -79,7 +80,8 @@ def learn(
         tell("learn the kernel: many rows", 0)
         many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
         x, loss = many.sharpened(x)
-        is_sharp, is_dense = many.wants_all_rows(x, loss), many.beats_regions(x)
+        is_sharp = many.wants_all_rows(x, loss) and not many.beats_regions(x, share_centers=False)
+        is_dense = many.beats_regions(x)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense)
 
 
