@@ -434,13 +434,13 @@ def size_2010(payload: dict) -> str:
     for name, found in payload["datasets"].items():
         for point in found["fig7"][:: max(1, (len(found["fig7"]) - 1) // 2)]:
             methods = point["methods"]
-            errors = [f"{row['error_percent']['mean']:.1f}" for row in methods.values()]
+            errors = [reproduction.with_error(row["error_percent"]) for row in methods.values()]
             base = methods["LSPC"]["training_seconds"]["mean"]
             times = [
                 f"{methods[key]['training_seconds']['mean'] / base:.1f}"
                 for key in ("LSPC(full)", "KLR", "KLR, plain L-BFGS")
             ]
-            rows.append([f"{name}, n = {point['n']:,} ({point['draws']} draws)", *errors, *times])
+            rows.append([f"{name}, n = {point['n']:,} (draws: {point['draws']})", *errors, *times])
     methods = list(next(iter(payload["datasets"].values()))["fig7"][0]["methods"])
     return markdown(
         [
@@ -827,8 +827,10 @@ def mnist_2010(payload: dict) -> str:
     rows = []
     for name, cell in payload["variants"].items():
         chosen = f"σ = {cell['width'][0]:.3g}, λ = {cell['ridge'][0]:.2g}"
-        rows.append([name, f"{cell['error_percent']['mean']:.1f}", chosen])
-    return markdown([f"mnist, n = {payload['training_rows']:,}", "error %", "chosen"], rows)
+        rows.append([name, reproduction.with_error(cell["error_percent"]), chosen])
+    return markdown(
+        [f"mnist, n = {payload['training_rows']:,}, draws: {payload['repeats']}", "error %", "chosen"], rows
+    )
 
 
 def optimum_2013(payload: dict) -> str:

@@ -101,7 +101,7 @@ def write(name: str, content: dict, options: argparse.Namespace) -> Path:
     folder = options.out
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"stamp": options.stamp, **_plain(content)}, indent=1, ensure_ascii=False) + "\n")
+    path.write_text(json.dumps({"stamp": options.stamp, **plain(content)}, indent=1, ensure_ascii=False) + "\n")
     say(f"wrote {path}")
     return path
 
@@ -122,24 +122,26 @@ def mean_and_error(values) -> dict:
     return {"mean": values.mean(), "standard_error": error}
 
 
-def _plain(value):
+def plain(value):
     """JSON's own types, floats to six digits: more would be noise."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, float | np.floating):
         return float(f"{value:.6g}")
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _commit() -> str | None:
-    """The commit of this checkout, marked if there are changes on top; None outside a checkout."""
+    """The commit of this checkout, marked if there are changes on top other than results; None outside a checkout."""
     here = Path(__file__).parent
     try:
         ask = {"cwd": here, "capture_output": True, "text": True, "check": True}
         commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], **ask).stdout.strip()
-        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], **ask).stdout.strip()
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "-uno", "--", ":/", ":!results"], **ask
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
     return commit + ("+changes" if changed else "")

@@ -74,7 +74,10 @@ SVM_ROWS = 100_000
 
 
 def svm():
-    """Five SVMs for the calibration and one of all rows; the memory for kernel values is what it needs at 100,000."""
+    """Five SVMs for the calibration and one of all rows; the memory for kernel values is what it needs at 100,000.
+
+    C and γ are scikit-learn's; the paper does not state its own.
+    """
     return CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC(cache_size=2000)), ensemble=False)
 
 

@@ -132,7 +132,7 @@ def main(argv=None) -> None:
         "methods": summary([trial["methods"] for trial in trials.of("esc50")]),
     }
     results.write("sound_2011", content, options)
-    trials.path.unlink()
+    trials.finish()
 
 
 if __name__ == "__main__":

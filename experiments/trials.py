@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from itertools import islice
@@ -12,6 +13,8 @@ import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
+from experiments.results import plain
+
 #: Means whose difference a two-sample t-test at this level does not tell from zero are comparable.
 LEVEL = 0.05
 
@@ -19,11 +22,13 @@ LEVEL = 0.05
 class Trials:
     """The trials of all sets, a line each in a file that is there until all are done.
 
-    The file is kept as long as its settings, the commit among them, are those of the run.
+    The file is kept as long as its settings, the commit among them, are those of the run. With ``commit``, it is one of
+    the results: it stays, and trials of other commits count too, because each line names its own.
     """
 
-    def __init__(self, name: str, folder: Path, settings: dict):
-        self.path, self.done = folder / f".{name}_trials.jsonl", {}
+    def __init__(self, name: str, folder: Path, settings: dict, commit: str | None = None):
+        self.path = folder / (f".{name}_trials.jsonl" if commit is None else f"{name}_draws.jsonl")
+        self.commit, self.done = commit, {}
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         if lines and json.loads(lines[0]) == settings:
             self.done = {(each["set"], each["number"]): each for each in map(json.loads, lines[1:])}
@@ -32,14 +37,19 @@ class Trials:
             self.path.write_text(json.dumps(settings) + "\n")
 
     def add(self, trial: dict) -> None:
+        trial = trial if self.commit is None else {**trial, "commit": self.commit}
         with self.path.open("a") as file:
-            file.write(json.dumps(trial) + "\n")
+            file.write(json.dumps(plain(trial)) + "\n")
         self.done[trial["set"], trial["number"]] = trial
 
-    def finish(self, all_done: bool = True) -> None:
-        """Remove the file, unless a later run has something left to do."""
-        if all_done:
-            self.path.unlink()
+    def finish(self) -> None:
+        """Remove the file: the results have everything."""
+        self.path.unlink()
+
+    @property
+    def commits(self) -> dict[str, int]:
+        """How many trials each commit has made."""
+        return dict(Counter(trial["commit"] for trial in self.done.values()))
 
     def of(self, name: str) -> list[dict]:
         return [trial for (of, _), trial in sorted(self.done.items()) if of == name]

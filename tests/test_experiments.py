@@ -89,6 +89,7 @@ def test_size_2010(experiment, letters):
         for row in point["methods"].values():
             assert row["error_percent"]["mean"] < 20
             assert row["training_seconds"]["mean"] >= 0
+    assert sum(content["commits"].values()) == 3  # of two points in each figure, one is in both
     assert (letters / "fig7.png").exists() and (letters / "fig8.png").exists()
 
 
@@ -273,13 +274,26 @@ def test_images_2011(experiment, tmp_path, monkeypatch):
         images.main(options)
     content = json.loads((tmp_path / "images_2011.json").read_text())
     check_stamp(content)
-    assert not list(tmp_path.glob(".images*"))
+    assert sum(content["commits"].values()) == 2 and (tmp_path / "images_2011_draws.jsonl").exists()
     found = content["datasets"]["ml_tiny"]
     assert found["trials"] == 2 and found["tags"] == ["sky", "sea", "sun"] and found["test"] == 160
     for cells in found["auc_percent"].values():
         assert all(cell["mean"] > 75 for cell in cells.values()) and any(cell["best"] for cell in cells.values())
     assert set(found["not_better"]) == {"LSPC", "KLR"} and found["default_auc"] > 75
     assert found["in_place_of_surf"] == "columns of the set"
+
+
+def test_draws_of_other_commits_count(experiment, tmp_path):
+    """A later commit goes on where an earlier one stopped, and every draw names its own; other settings begin anew."""
+    Trials = experiment("trials").Trials
+    Trials("size", tmp_path, {"seed": 0}, "abc").add({"set": "letter", "number": 0})
+    later = Trials("size", tmp_path, {"seed": 0}, "def")
+    later.add({"set": "letter", "number": 1})
+    again = Trials("size", tmp_path, {"seed": 0}, "def")
+    assert again.commits == later.commits == {"abc": 1, "def": 1} and len(again.of("letter")) == 2
+    assert not Trials("size", tmp_path, {"seed": 1}, "def").done
+    Trials("small", tmp_path, {"commit": "abc"}).add({"set": "letter", "number": 0})
+    assert not Trials("small", tmp_path, {"commit": "def"}).done
 
 
 def test_trials_mark_what_is_comparable(experiment):

@@ -5,16 +5,22 @@ import warnings
 import numpy as np
 import onnxruntime
 import pytest
+from hypothesis import assume, given
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 import kproba
 from kproba import ConditionWarning, ConvergenceWarning, KernelLogisticRegression, recipes
+from kproba.basis.basis import Basis
+from kproba.data.rows import Rows
 from kproba.data.sources import ArraySource
 from kproba.data.toys import three_classes_2010
 from kproba.estimators import _reading
+from kproba.kernels import Gaussian
 from kproba.papers.plain_sgd import PlainSGD
+from kproba.problems.likelihood import Likelihood, RowSpace
 from oracles import fitted_klr, gaussian, klr_fit, klr_loo, klr_objective, one_hot, stochastic_ascent
+from strategies import tables
 
 RNG = np.random.default_rng(0)
 N, WIDTH = 28, 1.5
@@ -295,3 +301,40 @@ def test_base_class_needs_shared_centres(centers):
 def test_indefinite_kernels_need_no_projection_for_the_penalty_of_parameters():
     fitted = model(kernel=lambda A, B: np.tanh(A @ B.T - 1), width="auto", penalty="parameters").fit(X, LABELS[2])
     assert not hasattr(fitted, "negative_share_")
+
+
+class TestRowSpace:
+    """Folds of 2010 have fewer rows than centres: their models are found in as many dimensions as there are rows."""
+
+    @pytest.mark.parametrize("intercept", [True, False])
+    @pytest.mark.parametrize("base", [True, False])
+    @given(table=tables())
+    def test_same_scores_as_with_all_columns(self, base, intercept, table):
+        X, y, weight = table.counted
+        rows = Rows.of(X, y, weight, table.n_classes)
+        form = {"tol": 1e-13, "rkhs": False, "intercept": intercept, "base": base}
+        problem = Likelihood(rows, Basis(Gaussian(1.5), X), **form)
+        inside, ridges = np.arange(0, len(y), 2), [1e-2, 1.0]
+        assume(not intercept or len(set(y[1::2])) == table.n_classes)  # a class without rows has no finite intercept
+        all_columns = Likelihood(rows.without(inside), problem.basis, **form).path(ridges, loo=False)
+        for found, exact in zip(problem.hold_out(inside, ridges), all_columns, strict=True):
+            assert_allclose(found.coef(), exact.coef(), atol=1e-5)
+            assert_allclose(found.held_out, problem.basis.scores(X[inside], exact.coef()) + exact.intercept, atol=1e-5)
+
+    def test_starts_from_a_solution_of_all_rows(self):
+        problem = Likelihood(Rows.of(X, LABELS[3], WEIGHT, 3), Basis(Gaussian(WIDTH), X), tol=1e-13, rkhs=False)
+        start, inside = problem.solve(problem.objective(0.1)).point, np.arange(0, N, 2)
+        (warm,), (cold,) = (list(problem.hold_out(inside, [0.1], start=point)) for point in (start, None))
+        assert_allclose(warm.held_out, cold.held_out, atol=1e-6)
+
+    @pytest.mark.parametrize("solver, kind", [("auto", RowSpace), ("newton", RowSpace), ("lbfgs", None), ("sgd", None)])
+    def test_only_where_coordinates_do_not_matter(self, solver, kind, monkeypatch):
+        seen = []
+        monkeypatch.setattr(RowSpace, "__init__", lambda *_: seen.append(RowSpace) or 1 / 0)
+        problem = Likelihood(Rows.of(X, LABELS[3], WEIGHT, 3), Basis(Gaussian(WIDTH), X), solver=solver, rkhs=False)
+        if kind is None:
+            list(problem.hold_out(np.arange(9), [0.1]))
+        else:
+            with pytest.raises(ZeroDivisionError):
+                list(problem.hold_out(np.arange(9), [0.1]))
+        assert seen == ([] if kind is None else [kind])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -133,6 +133,12 @@ class Basis:
 
         fill_tiles(fill, len(out), self.kernel.n_buffers * dtype.itemsize * self.n_centers, self.workers)
         return out
+
+    def scores_of_each(self, X, coefs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Φ(X)·coef for each of the coefficients, with Φ computed once."""
+        if isinstance(self.kernel, JointKernel):
+            return [self.scores(X, coef) for coef in coefs]
+        return np.split(self.scores(X, np.hstack(coefs)), len(coefs), axis=1)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -23,6 +23,14 @@ class Solution(NamedTuple):
     coef: Callable[[], Any]
     intercept: Any = 0.0
     n_iter: int | None = None
+
+
+def with_scores(solutions: Iterable[Solution], basis: Basis, X) -> Iterator[Solution]:
+    """The solutions with their scores of rows X that they have not seen, whose features serve all of them."""
+    found = list(solutions)
+    scores = basis.scores_of_each(X, [solution.coef() for solution in found])
+    for solution, each in zip(found, scores):
+        yield solution._replace(held_out=each + solution.intercept)
 
 
 class Problem(Protocol):

@@ -31,7 +31,7 @@ from ..solvers.iterative_dual import IterativeDual
 from ..solvers.packed_dual import PackedDual
 from ..solvers.path import Path
 from ..solvers.registry import PATHS
-from .base import Solution
+from .base import Solution, with_scores
 from .own_centers import coefficients_without, drop_held_out_centers, own_centers
 
 #: Features up to this size are kept between ridges; larger ones are recomputed.
@@ -139,21 +139,18 @@ class LeastSquares:
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions from the moments of all rows minus those of ``inside``, and the scores of these rows."""
         if self.basis.owner is not None:
-            yield from self._hold_out_with_centers(inside, ridges)
-            return
+            return self._hold_out_with_centers(inside, ridges)
         rest = self.moments - self.basis.moments(self.rows.take(inside))
         paths = self._paths(rest, self._path_type(len(ridges)))
-        for ridge in ridges:
-            coef = self._finish(self._solve(rest, self._factors(paths, rest.n * ridge)))
-            yield Solution(ridge, self.basis.scores(self.rows.X[inside], coef), partial(np.copy, coef))
+        coefs = [self._finish(self._solve(rest, self._factors(paths, rest.n * ridge))) for ridge in ridges]
+        found = (Solution(ridge, None, partial(np.copy, coef)) for ridge, coef in zip(ridges, coefs))
+        return with_scores(found, self.basis, self.rows.X[inside])
 
     def _hold_out_with_centers(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """The same if centres belong to classes: the centres of the held-out rows are removed too."""
         rest = self.rows.without(inside)
         without = replace(self, rows=rest, basis=drop_held_out_centers(rest, self.basis))
-        for solution in without.path(ridges, loo=False):
-            scores = without.basis.scores(self.rows.X[inside], solution.coef())
-            yield solution._replace(held_out=scores)
+        return with_scores(without.path(ridges, loo=False), without.basis, self.rows.X[inside])
 
     def on(self, device: Device | None) -> LeastSquares:
         """The same problem on a device, if classes share the centres, without similarity, clipping or own solver."""

@@ -27,7 +27,7 @@ from ..solvers.cholesky import CholeskyFactor, factor
 from ..solvers.newton import Optimum, newton, search_ray
 from ..solvers.registry import LIKELIHOOD
 from ..threads import row_slices
-from .base import CpuProblem, Solution
+from .base import CpuProblem, Solution, with_scores
 from .leave_one_out import leave_one_out
 from .losses import Multinomial, Tags
 from .own_centers import drop_held_out_centers
@@ -117,6 +117,14 @@ class Design:
         """The features of some rows."""
         return self.of(self.rows.X[rows]) if self._kept is None else self._kept[rows]
 
+    def coefficients(self, X: np.ndarray) -> np.ndarray:
+        """The coefficients of the centres and the intercept (b + 1, k), given those of the columns."""
+        return X
+
+    def coordinates(self, X: np.ndarray) -> np.ndarray:
+        """The coefficients of the columns, given those of the centres and the intercept."""
+        return X
+
     def _all(self) -> np.ndarray:
         features = np.empty((len(self.rows), self.n_columns))
         features[:, self.basis.n_centers :] = 1.0
@@ -125,6 +133,36 @@ class Design:
         for batch in self.basis.batches(self.rows):
             features[batch.where, : self.basis.n_centers] = basis(_in_double(batch.X))
         return features
+
+
+class RowSpace(Design):
+    """Φ of fewer rows than centres, in coordinates of its row space.
+
+    With Φᵀ = QR, the minimum under the penalty tr(XᵀX) is at some X = QZ. There, ΦX = RᵀZ and tr(XᵀX) = tr(ZᵀZ), so the
+    problem keeps its form with as many columns as rows.
+    """
+
+    def __init__(self, rows: Rows, basis: Basis, intercept: bool = True):
+        super().__init__(rows, basis, intercept)
+        assert self._kept is not None
+        b = basis.n_centers
+        self._axes, upper = linalg.qr(self._kept[:, :b].T, mode="economic", check_finite=False)
+        self._kept = np.hstack([upper.T, self._kept[:, b:]])
+        self.n_columns = self._kept.shape[1]
+
+    @staticmethod
+    def serves(rows: Rows, basis: Basis) -> bool:
+        """Whether it saves more than the decomposition costs, and Φ fits into memory."""
+        n, b = len(rows), basis.n_centers
+        return 4 * n <= 3 * b and 8 * n * (b + 1) <= KEEP_BYTES
+
+    def coefficients(self, X: np.ndarray) -> np.ndarray:
+        n = self._axes.shape[1]
+        return np.vstack([self._axes @ X[:n], X[n:]])
+
+    def coordinates(self, X: np.ndarray) -> np.ndarray:
+        b = self._axes.shape[0]
+        return np.vstack([self._axes.T @ X[:b], X[b:]])
 
 
 def split_intercept(X: np.ndarray, basis: Basis) -> tuple[np.ndarray, np.ndarray]:
@@ -305,7 +343,7 @@ class Likelihood(CpuProblem):
 
     The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
     ``base``, scores are log-odds against the last class (2001 Eqs 7–9). A problem that ``is_warm`` remembers its last
-    solution for other ridges.
+    solution for other ridges. With ``row_space``, much fewer rows than centres are solved in their row space.
     """
 
     rows: Rows
@@ -318,6 +356,7 @@ class Likelihood(CpuProblem):
     rkhs: bool = True
     base: bool = False
     is_warm: bool = False
+    row_space: bool = False
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
         """The solution for every ridge λ, in the order given, each warm-started from the one before."""
@@ -332,7 +371,8 @@ class Likelihood(CpuProblem):
             elif not found.converged:
                 warn_not_converged(f"max_iter={self.max_iter} steps of solver={self.solver!r}", ridge)
             held_out = self._held_out(objective, point, loo_rows) if loo else None
-            coef, intercept = split_intercept(self.loss.scores(point.X), self.basis)
+            X = self._design.coefficients(self.loss.scores(point.X))
+            coef, intercept = split_intercept(X, self.basis)
             yield Solution(ridge, held_out, partial(np.copy, coef), intercept, found.n_iter)
 
     @property
@@ -353,15 +393,14 @@ class Likelihood(CpuProblem):
             yield from (Solution(ridge, rest._constant_scores(len(inside)), lambda: None) for ridge in ridges)
             return
         start = start if rest.basis is self.basis else None
-        for solution in rest.path(ridges, loo=False, start=start):
-            scores = rest.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
-            yield solution._replace(held_out=scores)
+        start = start and start._replace(X=rest._design.coordinates(start.X))
+        yield from with_scores(rest.path(ridges, loo=False, start=start), rest.basis, self.rows.X[inside])
 
     def _without(self, inside: np.ndarray) -> Likelihood:
         """The problem without the rows ``inside``, kept for other ridges."""
         if self._parts and np.array_equal(self._parts[0][0], inside):
             return self._parts[0][1]
-        rest = replace(self, rows=self.rows.without(inside), is_warm=True)
+        rest = replace(self, rows=self.rows.without(inside), is_warm=True, row_space=True)
         if self.basis.owner is not None:  # the centres of held-out rows are removed too
             rest = replace(rest, basis=drop_held_out_centers(rest.rows, self.basis))
         self._parts[:] = [(inside, rest)]
@@ -370,7 +409,8 @@ class Likelihood(CpuProblem):
     @property
     def solved_part(self) -> Likelihood:
         """The problem without the rows that were held out last, which has been solved; else the problem itself."""
-        return next((rest for _, rest in self._parts if rest.basis is self.basis), self)
+        same = (rest for _, rest in self._parts if rest.basis is self.basis and not rest._is_in_row_space)
+        return next(same, self)
 
     @cached_property
     def _parts(self) -> list[tuple[np.ndarray, Likelihood]]:
@@ -396,12 +436,19 @@ class Likelihood(CpuProblem):
 
     @cached_property
     def _design(self) -> Design:
-        return Design(self.rows, self.basis, self.intercept)
+        kind = RowSpace if self._is_in_row_space else Design
+        return kind(self.rows, self.basis, self.intercept)
+
+    @property
+    def _is_in_row_space(self) -> bool:
+        # gradient methods depend on the coordinates, Newton's method does not
+        is_free = self.row_space and not self.rkhs and self.basis.owner is None and self.solver in ("auto", "newton")
+        return is_free and RowSpace.serves(self.rows, self.basis)
 
     @cached_property
     def _gram(self) -> np.ndarray:
         """K of the centres or the identity, bordered by zeros for the intercept."""
-        b = self.basis.n_centers
+        b = self._design.n_columns - self.intercept
         gram = np.zeros((b + self.intercept, b + self.intercept))
         gram[:b, :b] = self.basis.gram() if self.rkhs else np.eye(b)
         return gram

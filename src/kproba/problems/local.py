@@ -35,7 +35,7 @@ from ..kernels import Kernel
 from ..solvers.cholesky import rounding_level
 from ..solvers.dual import Dual
 from ..threads import row_slices
-from .base import CpuProblem, Problem, Solution
+from .base import CpuProblem, Problem, Solution, with_scores
 from .least_squares import leave_one_out
 from .local_sums import SummedLocalProblem
 
@@ -209,8 +209,7 @@ class LocalProblem(CpuProblem):
         rest = LocalProblem(
             self.rows.without(inside), self.kernel, self.regions, self.shared, self.make, self.seed, self.workers
         )
-        for solution in rest.path(ridges, loo=False):
-            yield solution._replace(held_out=rest.basis.scores(self.rows.X[inside], solution.coef()))
+        return with_scores(rest.path(ridges, loo=False), rest.basis, self.rows.X[inside])
 
     def with_sums(self, everything: SumsOverRows, scaling, ridge: float) -> SummedLocalProblem:
         """The problem on all rows, of which ``rows`` is a sample."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..basis.basis import Basis
 from ..data.rows import Rows
-from .base import CpuProblem, Problem, Solution
+from .base import CpuProblem, Problem, Solution, with_scores
 from .least_squares import LeastSquares
 from .own_centers import drop_held_out_centers, own_centers
 
@@ -114,8 +114,7 @@ class TagsLeastSquares(CpuProblem):
         if basis.owner is not None:
             basis = drop_held_out_centers(rest, basis)
         without = TagsLeastSquares(rest, basis, replace(self.like, rows=rest, basis=basis), self.device)
-        for solution in without.path(ridges, loo=False):
-            yield solution._replace(held_out=basis.scores(self.rows.X[inside], solution.coef()))
+        return with_scores(without.path(ridges, loo=False), basis, self.rows.X[inside])
 
     def _pose(self, rows: Rows, tags: np.ndarray, where: np.ndarray) -> tuple[LeastSquares, np.ndarray]:
         """The problem of one group. In the dual form, centres that are not among its rows would get no weight."""

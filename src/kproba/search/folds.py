@@ -10,7 +10,7 @@ import numpy as np
 from ..data.folds import stratified_folds
 from ..data.rows import Rows
 from ..kernels import Kernel
-from ..problems.base import Problem, Solution
+from ..problems.base import Problem, Solution, with_scores
 from .candidates import Candidate
 
 
@@ -25,9 +25,7 @@ class RefitWithoutFold:
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without the rows ``inside``, and the scores of these rows."""
         problem = self.pose(self.rows.without(inside), self.kernel)
-        for solution in problem.path(ridges, loo=False):
-            scores = problem.basis.scores(self.rows.X[inside], solution.coef()) + solution.intercept
-            yield solution._replace(held_out=scores)
+        return with_scores(problem.path(ridges, loo=False), problem.basis, self.rows.X[inside])
 
 
 def cross_validate(problem: Problem | RefitWithoutFold, fold: np.ndarray, ridges: Sequence[float]) -> list[np.ndarray]:
