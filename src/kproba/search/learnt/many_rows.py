@@ -34,6 +34,8 @@ GAIN_OF_DOUBLING = 0.015
 #: Local models may have a leave-one-out loss that is larger by this share than that of one system of all rows, in a
 #: sample of this many.
 LOSS_OF_REGIONS, COMPARED_ROWS = 0.1, 1500
+#: Regions of the sample have at least this part of the rows of a region: smaller ones would be little more than border.
+LEAST_SCALE = 0.2
 
 
 class ManyRows:
@@ -59,7 +61,7 @@ class ManyRows:
         return loss < (1.0 - GAIN_OF_DOUBLING) * self.loss(x, distinct(self.sample.keys)[0][::2])
 
     def beats_regions(self, x: np.ndarray, share_centers: bool = True) -> bool:
-        """Whether one system of all rows is better than local models, in a sample with as many regions.
+        """Whether one system of all rows is better than local models, in a sample of the rows.
 
         Rows that are left out together are left out of one system only, and a device solves one system.
         """
@@ -67,7 +69,7 @@ class ManyRows:
             return True
         few, kernel, noise = subsample(self.sample, COMPARED_ROWS, 0), self.layout.kernel(x), self.layout.noise(x)
         pose = partial(LeastSquares, rkhs=True)
-        problem = LocalProblem.of(few, kernel, pose, 0, self.workers, scale=few.n_distinct / self.n)
+        problem = LocalProblem.of(few, kernel, pose, 0, self.workers, max(few.n_distinct / self.n, LEAST_SCALE))
         problem = problem if share_centers else replace(problem, shared=few.X[:0])
         (solution,) = problem.path([noise / few.total_weight])
         loss = CalibratedLogLoss()(solution.held_out, few)
