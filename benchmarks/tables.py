@@ -361,7 +361,7 @@ def loo_trust(payload: dict) -> str:
 def more_rows(payload: dict) -> str:
     """Log-loss and seconds of each method, one row for each set and number of rows."""
     names, rows = payload["rivals"], []
-    for key in dict.fromkeys(key.rsplit("/", 1)[0] for key in payload["cells"]):
+    for key in _by_rows(payload["cells"]):
         cells = [payload["cells"].get(f"{key}/{rival}") for rival in names]
         rows.append([key.replace("/", ", "), *_losses_and_seconds(cells)])
     if "million" in payload:
@@ -369,6 +369,13 @@ def more_rows(payload: dict) -> str:
         cells = [found["cells"].get(rival) for rival in names]
         rows.append([f"{found['rows']:,} × 28 (truth {found['truth']:.4f})", *_losses_and_seconds(cells, 4)])
     return markdown(["", *names.values(), *(f"{name}, s" for name in names.values())], rows)
+
+
+def _by_rows(cells: dict) -> list[str]:
+    """The keys "set/rows" of cells "set/rows/rival": sets as they come first, each by its number of rows."""
+    keys = list(dict.fromkeys(key.rsplit("/", 1)[0] for key in cells))
+    sets = list(dict.fromkeys(key.split("/")[0] for key in keys))
+    return sorted(keys, key=lambda key: (sets.index(key.split("/")[0]), int(key.split("/")[1])))
 
 
 def _losses_and_seconds(cells: list[dict | None], digits: int = 3) -> list[str]:
@@ -381,7 +388,7 @@ def _losses_and_seconds(cells: list[dict | None], digits: int = 3) -> list[str]:
 def time_of_rows(payload: dict) -> str:
     """Log-loss and seconds of each method, one row for each number of rows; the last row is an estimate."""
     names, rows = payload["rivals"], []
-    for key in dict.fromkeys(key.rsplit("/", 1)[0] for key in payload["cells"]):
+    for key in _by_rows(payload["cells"]):
         cells = [payload["cells"].get(f"{key}/{rival}") for rival in names]
         cells = [cell and cell | {"fit_seconds": cell["seconds"]} for cell in cells]
         what, n = key.split("/")
