@@ -20,7 +20,7 @@ test: $(STAMP)test ## the whole test suite, docstring examples and README includ
 	$(BIN)/python -m pytest tests src README.md docs --doctest-modules --doctest-glob='*.md' -n 2 --dist worksteal
 
 # Tests whose results rounding errors could move: other processors have other BLAS kernels
-NUMERICAL := $(addprefix tests/test_,differential.py equal_rows.py extremes.py float32.py klr.py klr_forms.py lspc_exact.py \
+NUMERICAL := $(addprefix tests/test_,differential.py equal_rows.py extremes.py float32.py klr.py klr_forms.py local.py lspc_exact.py \
 	metamorphic.py own_centers.py parts.py surface.py tags.py tiny_problems.py trust.py cli.py::TestFit dask_cluster.py)
 
 numerical: $(STAMP)test ## the numerical tests with the BLAS kernels of a processor without AVX-512, and one BLAS thread
