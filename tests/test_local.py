@@ -368,6 +368,14 @@ class TestClassifier:
         found = kproba.partial_dependence(clf, X[:50], [0], grid_resolution=5)
         assert found.average.shape == (1, 5)
 
+    def test_rows_that_no_column_divides_have_one_set_of_centres(self):
+        rng = np.random.default_rng(0)
+        X = (rng.random((400, 20)) < 0.1).astype(float)
+        y = (X[:, 0] + X[:, 1] + rng.random(400) > 0.9).astype(int)
+        clf = LSPC(kernel="laplacian", centers="local", random_state=0).fit(X, y)
+        assert not isinstance(clf.basis_, LocalBasis)
+        assert log_loss(y, clf.loo_proba_) < 0.6
+
     def test_kernels_without_column_weights_split_all_columns(self):
         clf, *_ = fitted(600, kernel=Gaussian(width=0.5))
         assert set(clf.basis_.regions.column) == {0, 1, 2}

@@ -41,6 +41,8 @@ from .local_sums import SummedLocalProblem
 
 #: A region has at most this many distinct rows, and all regions share this many centres.
 REGION_ROWS, SHARED_CENTERS = 1500, 1000
+#: Rows whose regions exceed their limit by more than this factor are not split at all.
+TOO_LARGE = 2
 #: k(x, x) is the diagonal of the kernel matrices of so many rows.
 DIAGONAL_ROWS = 32
 
@@ -82,11 +84,16 @@ class LocalProblem(CpuProblem):
         seed: int,
         workers: int,
         scale: float = 1.0,
-    ) -> LocalProblem:
-        """Split the rows along the columns that the kernel resolves most finely, into regions times a ``scale``."""
+    ) -> LocalProblem | None:
+        """Split the rows along the columns that the kernel resolves most finely, into regions times a ``scale``.
+
+        None if a region stays too large because no column divides its rows, as with categories or rare indicators.
+        """
         most, m = round(scale * REGION_ROWS), round(scale * SHARED_CENTERS)
         first, weights = distinct(rows.keys)[0], kernel.column_weights(rows.X.shape[1])
         regions = Regions.of(rows.X[first], weights, most, rows.categorical)
+        if max(len(where) for where, _ in regions.inside(rows.X[first])) > TOO_LARGE * most:
+            return None
         shared = rows.X[:0] if regions.n_regions == 1 else subset_centers(rows, kernel, m, seed).points
         return cls(rows, kernel, regions, shared, make, seed, workers)
 

@@ -92,8 +92,12 @@ class Pose:
 
     def __call__(self, rows: Rows, kernel: Kernel) -> Problem:
         if self.centers.is_local:
-            return LocalProblem.of(rows, kernel, self.make, self.seed, self.workers)
-        centers = self.centers.choose(rows, kernel, self.density, self.seed)
+            local = LocalProblem.of(rows, kernel, self.make, self.seed, self.workers)
+            if local is not None:
+                return local
+            centers = subset_centers(rows, kernel, auto_centers(rows.n_distinct), self.seed)
+        else:
+            centers = self.centers.choose(rows, kernel, self.density, self.seed)
         if self.is_definite:
             return self.make(rows, Basis.definite(kernel, centers, self.workers), self.seed)
         return self.make(rows, Basis(kernel, *centers, workers=self.workers), self.seed)

@@ -70,6 +70,8 @@ class ManyRows:
         few, kernel, noise = subsample(self.sample, COMPARED_ROWS, 0), self.layout.kernel(x), self.layout.noise(x)
         pose = partial(LeastSquares, rkhs=True)
         problem = LocalProblem.of(few, kernel, pose, 0, self.workers, max(few.n_distinct / self.n, LEAST_SCALE))
+        if problem is None:
+            return True
         problem = problem if share_centers else replace(problem, shared=few.X[:0])
         (solution,) = problem.path([noise / few.total_weight])
         loss = CalibratedLogLoss()(solution.held_out, few)
