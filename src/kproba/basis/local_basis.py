@@ -45,7 +45,7 @@ class LocalBasis(Basis):
     def __call__(self, X) -> np.ndarray:
         phi = np.zeros((len(X), self.n_centers))
         for own, (where, gate) in zip(self.slices(), self.regions.inside(X)):
-            phi[where, own] = gate[:, None] * Basis(self.kernel, self.centers[own], workers=self.workers)(X[where])
+            phi[where, own] = gate[:, None] * self.kernel(X[where], self.centers[own], self.workers)
         return phi
 
     def scores(self, X, coef: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from ..data.all_rows import SumsOverRows
 from ..data.hashing import distinct
 from ..data.rows import Rows
 from ..kernels import Kernel
-from ..solvers.cholesky import rounding_level
+from ..solvers.cholesky import kernel_factor
 from ..solvers.dual import Dual
 from ..threads import row_slices
 from .base import CpuProblem, Problem, Solution, with_scores
@@ -124,14 +124,8 @@ class LocalProblem(CpuProblem):
 
     @cached_property
     def _shared_factor(self) -> np.ndarray:
-        """L with LLᵀ the kernel matrix of the shared centres, lifted above its rounding errors."""
-        K = Basis(self.kernel, self.shared, workers=self.workers).gram()
-        lift = rounding_level(np.diagonal(K))
-        while True:
-            lower, info = linalg.lapack.dpotrf(K + lift * np.eye(len(K)), lower=1, clean=1)
-            if not info:
-                return lower
-            lift *= 10.0
+        """L with LLᵀ the kernel matrix of the shared centres."""
+        return kernel_factor(Basis(self.kernel, self.shared, workers=self.workers).gram())
 
     @cached_property
     def _features(self) -> np.ndarray:

@@ -20,7 +20,7 @@ from ...data.sampling import subsample
 from ...kernels.learnt import Learnt
 from ...problems.least_squares import LeastSquares
 from ...problems.local import LocalProblem
-from ...solvers.cholesky import rounding_level
+from ...solvers.cholesky import kernel_factor
 from ..losses import CalibratedLogLoss
 from .device_sample import DeviceLeaveOneOut, scores_with_centers
 from .parameters import Layout
@@ -128,7 +128,6 @@ def _scores_of_some(kernel, noise: float, rows: Rows, X, centers, Y) -> np.ndarr
     root, X = np.sqrt(rows.weight)[:, None], X.astype(np.float64)  # float32 would make the system indefinite
     Phi = kernel(X, X[centers]) * root
     H = Phi.T @ Phi + noise * kernel.gram(X[centers])
-    H[np.diag_indices_from(H)] += rounding_level(np.diagonal(H))
-    B = linalg.solve_triangular(linalg.cholesky(H, lower=True), Phi.T, lower=True)
+    B = linalg.solve_triangular(kernel_factor(H), Phi.T, lower=True)
     fitted, leverage = B.T @ (B @ (root * Y)) / root, np.einsum("bi,bi->i", B, B)[:, None]
     return Y - (Y - fitted) / (1.0 - leverage)
