@@ -40,7 +40,7 @@ from ..kernels.projected import ProjectedKernel
 from ..kernels.sequence import Comparisons
 from ..kernels.text import Bags
 from ..links import CalibratedSoftmax, CalibratedTags, Link, PerTag, link_flag
-from .rules import ABSENT, LARGEST, Declaration, accepts, are_distinct, check_declared, holds
+from .rules import ABSENT, LARGEST, Declaration, accepts, are_distinct, check_declared, holds, tuple_of
 from .trial import OF_TEXT, check_frame, check_pipeline, check_scores
 
 #: With more coefficients per frame than this, only the diagonals of covariances are checked.
@@ -97,30 +97,6 @@ def _a_kernel_with_a_valid_width(value: Any) -> bool:
 
 def _a_link_of_classes(value: Any) -> bool:
     return isinstance(value, Link) and not isinstance(value, PerTag | CalibratedTags)
-
-
-def _positive_numbers(value: Any) -> bool:
-    """A tuple of moderate floats above zero, such as the column weights of a learnt kernel."""
-    return isinstance(value, tuple) and len(value) > 0 and all(accepts("float > 0 < 1e75", each) for each in value)
-
-
-def _four_amplitudes(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 4 and all(accepts("float >= 0 < 1e75", each) for each in value)
-
-
-def _column_numbers(value: Any) -> bool:
-    """A tuple of different places in increasing order."""
-    places = isinstance(value, tuple) and accepts([range(MOST_COLUMNS)], list(value))
-    return places and all(one < two for one, two in pairwise(value))
-
-
-def _different_texts(value: Any) -> bool:
-    """Whether these are the levels of a category, in order."""
-    return isinstance(value, tuple) and accepts([str], list(value)) and all(one < two for one, two in pairwise(value))
-
-
-def _columns_of_a_table(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) > 0 and all(isinstance(each, Number | Category) for each in value)
 
 
 def _a_choice_of_columns(value: Any) -> bool:
@@ -186,10 +162,6 @@ def _its_regions_have_their_own_centres(basis: LocalBasis) -> bool:
 
 def _a_decimal_mark(value: Any) -> bool:
     return accepts({".", ","}, value)
-
-
-def _a_pair_in_order(value: Any) -> bool:
-    return isinstance(value, tuple) and accepts(["float"], list(value)) and len(value) == 2 and value[0] <= value[1]
 
 
 def _a_numeric_type(value: Any) -> bool:
@@ -493,6 +465,7 @@ def _its_columns_are_those_of_its_levels(table: Any) -> bool:
 
 _FACTORS, _SCALE = (ABSENT, None, "factor[d]"), (ABSENT, None, "scale[d]")
 _NAMES, _TRANSFORMERS = (ABSENT, [str]), (ABSENT, {object: BaseEstimator})
+_PLACES, _LEVELS = tuple_of(range(MOST_COLUMNS), increasing=True), tuple_of(str, increasing=True)
 
 #: In this order, so that relations can rely on the attributes and parts that were checked before them. Arrays and
 #: numbers are written as in rules.py.
@@ -541,7 +514,8 @@ _DECLARATIONS = (
         slope="moderate[c]",
         offset="moderate[c]",
         sharpness="float > 0 < 1e75",
-        span=_a_pair_in_order,
+        span=tuple_of("float", range(2, 3)),
+        relations=[("its span is not in order", lambda link: link.span[0] <= link.span[1])],
     ),
     holds(
         PerTag,
@@ -561,27 +535,24 @@ _DECLARATIONS = (
     ),
     holds(
         Learnt,
-        weights=_positive_numbers,
-        widths=_positive_numbers,
-        mixture=_four_amplitudes,
-        relations=[
-            ("it does not have three widths", lambda kernel: len(kernel.widths) == 3),
-            ("all its amplitudes are zero", lambda kernel: sum(kernel.mixture) > 0),
-        ],
+        weights=tuple_of("float > 0 < 1e75", _POSITIVE),
+        widths=tuple_of("float > 0 < 1e75", range(3, 4)),
+        mixture=tuple_of("float >= 0 < 1e75", range(4, 5)),
+        relations=[("all its amplitudes are zero", lambda kernel: sum(kernel.mixture) > 0)],
     ),
-    holds("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt", categorical=_column_numbers),
+    holds("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt", categorical=_PLACES),
     holds(Number, center="float", has_gaps=bool, mark={".", ","}, relations=[lambda it: math.isfinite(it.center)]),
     holds(
         Category,
-        levels=_different_texts,
-        rare=_different_texts,
-        marked=_column_numbers,
+        levels=_LEVELS,
+        rare=_LEVELS,
+        marked=_PLACES,
         relations=[
             ("a level is both rare and not", lambda it: are_distinct((*it.levels, *it.rare))),
             ("it marks codes that it does not have", lambda it: max(it.marked, default=0) <= it.missing),
         ],
     ),
-    holds(MixedColumns, columns=_columns_of_a_table),
+    holds(MixedColumns, columns=tuple_of((Number, Category), _POSITIVE)),
     holds(
         Basis,
         kernel=_a_kernel_with_a_valid_width,

@@ -7,7 +7,7 @@ Each attribute has a specification:
 - a set of allowed strings, or a pattern of these
 - ``[spec]`` for a list and ``{spec: spec}`` for a dict, whose parts are all alike
 - a tuple of alternatives
-- a function that says whether it accepts a value; its name says what it accepts
+- a function that says whether it accepts a value; its name says what it accepts. :func:`tuple_of` makes such functions
 """
 
 from __future__ import annotations
@@ -99,6 +99,19 @@ def check_declared(obj: Any, declarations: Iterable[Declaration]) -> None:
 def accepts(spec: Any, value: Any, **sizes: Any) -> bool:
     """Whether a value meets a specification, with the sizes of some dimensions."""
     return bool(_rule(spec)(value, sizes))
+
+
+def tuple_of(spec: Any, sizes: range = range(1 << 63), increasing: bool = False) -> Callable[[Any], bool]:
+    """The specification of a tuple with one of the sizes, whose values all meet another; increasing ones differ too."""
+    of_each = _rule(spec)
+
+    def is_tuple(value: Any) -> bool:
+        if not isinstance(value, tuple) or len(value) not in sizes or not all(of_each(each, {}) for each in value):
+            return False
+        return not increasing or all(one < two for one, two in pairwise(value))
+
+    is_tuple.__name__ = f"a tuple in which each value is {_described(spec)}{', in order' if increasing else ''}"
+    return is_tuple
 
 
 def are_distinct(values: Iterable[Any]) -> bool:
