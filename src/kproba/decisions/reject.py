@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal, Self
@@ -20,6 +19,7 @@ from ..data.labels import check_weights, label_codes
 from ..estimators._base import KernelClassifier, is_source
 from ..estimators._honest import ATTRIBUTES, Honest, honest_probabilities
 from ..exceptions import NothingKeptWarning
+from ..messages import warn
 from ..typing import Inputs, Method, RandomState, Targets, available_if
 from ..validation import check_choice, check_fraction, check_lengths
 from .conformal import check_options, sets_from_codes
@@ -290,11 +290,10 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         else:
             bounds = self.risk_coverage_curve_["upper_bound"]
             why = f"the lowest error bound at any threshold on {n} calibration rows is {bounds.min():.3g}"
-        warnings.warn(
+        warn(
             f"No threshold guarantees max_error={max_error} at confidence={self.confidence} ({why}), so every row is "
             "rejected. Increase max_error, lower confidence, or use more rows.",
             NothingKeptWarning,
-            stacklevel=4,
         )
 
     def _proba(self, X) -> np.ndarray:

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from ..data.items import Sequences
 from ..exceptions import DegenerateModelWarning
-from ..messages import needed
+from ..messages import needed, warn
 from ..progress import Progress
 from ..threads import fill_tiles, row_slices
 
@@ -84,12 +84,11 @@ def fit_models(X: Sequences, spec: Spec, workers: int = 1, verbose: int = 0) -> 
             degenerate += failures
             progress.step()
     if degenerate:
-        warnings.warn(
+        warn(
             f"kernel: the hidden Markov models of {degenerate} of {len(X)} sequences could not be fitted and were "
             f"replaced by a single Gaussian. Try fewer states than n_states={spec.n_states} or a larger "
             f"prior_variance than {spec.prior_variance:g}.",
             DegenerateModelWarning,
-            stacklevel=2,
         )
     return Models.stacked(models), np.array(own)
 

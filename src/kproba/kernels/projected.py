@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from ..exceptions import IndefiniteKernelWarning
+from ..messages import warn
 from .base import Kernel
 
 #: Negative eigenvalues smaller than this share of the largest are treated as rounding errors.
@@ -81,11 +81,10 @@ class ProjectedKernel(Kernel):
         """Warn if a noticeable share of the spectrum was negative."""
         if self.negative_share < NOTICEABLE:
             return
-        warnings.warn(
+        warn(
             f"kernel: the {self.name} kernel matrix of {len(self.vectors)} rows is not positive semi-definite. Its "
             f"negative eigenvalues, {100 * self.negative_share:.2g} % of the spectrum, were set to zero.",
             IndefiniteKernelWarning,
-            stacklevel=2,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from ..exceptions import ConvergenceWarning
+from ..messages import warn
 from ..problems.surface import Settings
 from ..solvers.surface_loss import SurfaceLoss, nearest_with_sum
 
@@ -70,10 +70,9 @@ def _run_steps(
                 last = value()
     except KeyboardInterrupt:
         stopped = True
-        warnings.warn(
+        warn(
             f"solver={title!r} was interrupted after {done} steps; the best coefficients so far are kept.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return done, history, stopped
 

@@ -6,7 +6,6 @@ import os
 import platform
 import stat
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from ..exceptions import ModelFileError, ModelFileWarning
 from ..io import check_output
+from ..messages import warn
 from ..version import __version__
 from . import archive
 from .audit import check, check_model
@@ -151,20 +151,18 @@ def _libraries(encoder: Encoder) -> dict[str, str]:
 def _warn_of_versions(name: str, version: tuple[int, int], contents: dict[str, Any]) -> None:
     if version > archive.VERSION:
         writer = shortened(contents["kproba"])
-        warnings.warn(
+        warn(
             f"{name} has the newer format {version[0]}.{version[1]}, written by kproba {writer}; this version supports "
             f"{archive.VERSION[0]}.{archive.VERSION[1]} and may not understand all of it.",
             ModelFileWarning,
-            stacklevel=4,
         )
     libraries = contents["libraries"] if isinstance(contents["libraries"], dict) else {}
     tags = {node["class"].partition(".")[0] for node in contents["nodes"] if "class" in node}
     for library in ("sklearn", "skrub"):
         then, now = libraries.get(library), getattr(sys.modules.get(library), "__version__", None)
         if library in tags and now is not None and str(then).split(".")[:2] != now.split(".")[:2]:
-            warnings.warn(
+            warn(
                 f"{name} contains preprocessing of {library} {shortened(then)}, but {now} is installed: its attributes "
                 "may have a different meaning. Compare some predictions.",
                 ModelFileWarning,
-                stacklevel=4,
             )

@@ -8,7 +8,6 @@ have their own centres, X is zero elsewhere.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,6 +22,7 @@ from ..data.folds import stratified_folds
 from ..data.rows import Rows
 from ..exceptions import ConvergenceWarning
 from ..links import positive_prior
+from ..messages import warn
 from ..solvers.cholesky import CholeskyFactor, factor
 from ..solvers.newton import Optimum, newton, search_ray
 from ..solvers.registry import LIKELIHOOD
@@ -512,18 +512,16 @@ def _in_double(X):
 
 
 def warn_separable() -> None:
-    warnings.warn(
+    warn(
         "The classes are separable in this basis, so the likelihood without a penalty (ridge=0) has no maximum: the "
         "coefficients would grow without bound, and were stopped on the way. Use a positive ridge or fewer centers.",
         ConvergenceWarning,
-        stacklevel=3,
     )
 
 
 def warn_not_converged(steps: str, ridge: float) -> None:
-    warnings.warn(
+    warn(
         f"Kernel logistic regression did not converge in {steps} at ridge={ridge:.3g}; increase max_iter, tol or "
         "the ridge, or use solver='newton'.",
         ConvergenceWarning,
-        stacklevel=3,
     )

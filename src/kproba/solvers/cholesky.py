@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from ..exceptions import ConditionWarning
+from ..messages import warn
 from .path import Path
 
 _EPS, _TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
@@ -125,11 +125,10 @@ def rounding_level(diagonal: np.ndarray) -> float:
 
 
 def warn_singular(b: int, jitter: float) -> None:
-    warnings.warn(
+    warn(
         f"The system of {b} equations is singular to working precision (repeated centres, constant columns or too "
         f"small a ridge); {jitter:.3g} was added to its diagonal. A larger ridge avoids this.",
         ConditionWarning,
-        stacklevel=3,
     )
 
 
