@@ -16,6 +16,7 @@ from ..basis.local_basis import LocalBasis
 from ..data.sources import in_double
 from ..estimators._base import KernelClassifier
 from ..kernels import KERNELS
+from ..kernels.base import dense
 from ..kernels.by_column import ByColumn, split_by_column
 from ..threads import n_workers
 from .columns import final_step
@@ -48,7 +49,7 @@ class ColumnModel:
                 f"kernel='auto', {known}, or give your kernel a method by_column."
             )
         intercept = np.broadcast_to(classifier.intercept_, classifier.coef_.shape[1:]).astype(np.float64)
-        return cls(classifier, terms, _dense(centers), classifier.coef_, intercept)
+        return cls(classifier, terms, dense(centers), classifier.coef_, intercept)
 
     def arrays(self, X) -> Arrays:
         """Where to compute: the device of X or of the classifier, if its kernel runs there."""
@@ -62,7 +63,7 @@ class ColumnModel:
         if sparse.issparse(X) and not sparse.issparse(self.classifier.basis_.centers):
             X = X.toarray()  # the model was fitted on dense rows, whose scaling shifts zeros
         X, scaling = in_double(X), self.classifier.scaling_
-        return _dense(X if scaling is None else scaling(X))
+        return dense(X if scaling is None else scaling(X))
 
     def models_of(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """The centres of each model that applies to some of the scaled rows X: their index, and the model's weight.
@@ -103,7 +104,3 @@ def check_classifier(model: Any, caller: str) -> KernelClassifier:
         )
     check_is_fitted(classifier)
     return classifier
-
-
-def _dense(X) -> np.ndarray:
-    return X.toarray() if sparse.issparse(X) else X

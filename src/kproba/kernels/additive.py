@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from ..arrays import in_place
-from .base import Kernel, symmetrised
+from .base import Kernel, dense, symmetrised
 from .by_column import ByColumn, laplacian_columns
 from .codes import code_columns, differ, onnx_unequal, split_columns, unequal
 from .radial import positive_median
@@ -123,13 +122,13 @@ class Additive(Kernel):
 
     def against(self, Z):
         """The width is inside the sum over columns, so this writes kernel values, and ``of_pairs`` keeps them."""
-        Z = _dense(Z)
+        Z = dense(Z)
         share = np.full(Z.shape[1], 1.0 / Z.shape[1])
         sums = additive_sums(Z, share * Z.shape[1] / self.width, share, self.categorical)
 
         def write(X, out):
             squares = np.empty_like(out)
-            sums(_dense(X), out, squares)
+            sums(dense(X), out, squares)
             out[:] = self._of_sums(out, squares, share)
 
         return write
@@ -146,8 +145,9 @@ class Additive(Kernel):
         return K
 
     def onnx_scores(self, X, Z, coef):
-        d = Z.shape[1]
-        return onnx_sums(X, Z, np.full(d, 1.0 / self.width), np.full(d, 1.0 / d), self.categorical)[0] @ coef
+        share = np.full(Z.shape[1], 1.0 / Z.shape[1])
+        sums = onnx_sums(X, Z, np.full(Z.shape[1], 1.0 / self.width), share, self.categorical)
+        return self._of_sums(*sums, share) @ coef
 
     def by_column(self, d):
         return (ByColumn("sum", self._columns(d)),)
@@ -157,7 +157,7 @@ class Additive(Kernel):
 
     def median_width(self, X) -> float:
         """The median difference in a column, taken over all pairs of rows and averaged over the columns."""
-        X = _dense(X)
+        X = dense(X)
         differences = (x[:, None] != x if j in self.categorical else np.abs(x[:, None] - x) for j, x in enumerate(X.T))
         return float(np.mean([positive_median(each.astype(np.float64, copy=False)) for each in differences]))
 
@@ -180,10 +180,7 @@ class Pairs(Additive):
             raise ValueError("kernel='pairs' needs at least two columns in X; use kernel='laplacian' for one.")
         return super().against(Z)
 
-    def onnx_scores(self, X, Z, coef):
-        share = np.full(Z.shape[1], 1.0 / Z.shape[1])
-        sums = onnx_sums(X, Z, np.full(Z.shape[1], 1.0 / self.width), share, self.categorical)
-        return self._of_sums(*sums, share) @ coef
+    onnx_scores = Additive.onnx_scores  # of its own ``_of_sums``
 
     def by_column(self, d):
         return (ByColumn("pairs", self._columns(d), 1.0 / room_for_pairs(np.full(d, 1.0 / d))),)
@@ -209,7 +206,3 @@ def _onnx_sums_with_codes(X, Z, rates, share, categorical) -> tuple[Any, Any]:
         return total, squares
     rest = onnx_sums(X.taken_columns(numbers), Z[:, numbers], rates[numbers], share[numbers])
     return total + rest[0], squares + rest[1]
-
-
-def _dense(X):
-    return X.toarray() if sparse.issparse(X) else X

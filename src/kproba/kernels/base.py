@@ -189,10 +189,14 @@ def symmetrised(matrix: np.ndarray) -> np.ndarray:
     return matrix
 
 
+def dense(X):
+    """A matrix as it is, unless it is sparse."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
 def dot(X, Z) -> np.ndarray:
     """X Zᵀ as a dense array, even if X or Z is sparse."""
-    product = X @ Z.T
-    return product.toarray() if sparse.issparse(product) else np.asarray(product)
+    return np.asarray(dense(X @ Z.T))
 
 
 def same_format(X, Z):

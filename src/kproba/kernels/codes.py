@@ -72,13 +72,6 @@ def differ(xp, x, z):
     return xp.astype(x != z, x.dtype)
 
 
-def capped(differences: np.ndarray, categorical: tuple[int, ...]) -> np.ndarray:
-    """|x_j − z_j| of all columns (d, …), in place with 0 or 1 for codes."""
-    for j in categorical:
-        np.minimum(differences[j], 1.0, out=differences[j])
-    return differences
-
-
 def onnx_unequal(X, Z: np.ndarray, weights: np.ndarray) -> Any:
     """Σ_j w_j·[x_j ≠ z_j] (n, b) as a value of an ONNX graph."""
     cost = np.asarray(weights, dtype=np.float64)[:, None]

@@ -11,17 +11,21 @@ from .base import Kernel, dot
 from .by_column import ByColumn
 
 
-def products(Z):
-    """x·z."""
+class DotProduct(Kernel):
+    """A function of x·z."""
 
-    def write(X, out):
-        out[:] = dot(X, Z)
+    def against(self, Z):
+        def write(X, out):
+            out[:] = dot(X, Z)
 
-    return write
+        return write
+
+    def pairs_on_device(self, device, X, Z):
+        return device.product(X, Z.mT)
 
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(DotProduct):
     """x·z. This kernel has no width.
 
     >>> import numpy as np
@@ -30,12 +34,6 @@ class Linear(Kernel):
     """
 
     name: ClassVar[str] = "linear"
-
-    def against(self, Z):
-        return products(Z)
-
-    def pairs_on_device(self, device, X, Z):
-        return device.product(X, Z.mT)
 
     def onnx_scores(self, X, Z, coef):
         """A linear model has one coefficient per column and needs no centres."""
@@ -46,7 +44,7 @@ class Linear(Kernel):
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(DotProduct):
     """(x·z/σ² + coef0)^degree.
 
     >>> import numpy as np
@@ -64,12 +62,6 @@ class Polynomial(Kernel):
         super().__post_init__()
         if int(self.degree) != self.degree or self.degree < 1:
             raise ValueError(f"degree must be an int in the range [1, inf), got {self.degree!r}.")
-
-    def against(self, Z):
-        return products(Z)
-
-    def pairs_on_device(self, device, X, Z):
-        return device.product(X, Z.mT)
 
     def of_pairs(self, pairs):
         pairs *= 1.0 / self.width**2

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..data.items import Items, as_items, is_table
 from ..threads import row_slices
-from .base import Kernel, n_rows, symmetrised
+from .base import Kernel, Untiled, n_rows, symmetrised
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +40,7 @@ class Precomputed(Kernel):
 
 
 @dataclass(frozen=True)
-class FromCallable(Kernel):
+class FromCallable(Untiled, Kernel):
     """A user function ``k(X, Z) -> (n, b)``; the shape and finiteness of its output are checked.
 
     If the data is not a numeric table, X and Z are lists of the objects you passed.
@@ -58,9 +58,6 @@ class FromCallable(Kernel):
 
     def read(self, X) -> Items | None:
         return None if is_table(X) else as_items(X)
-
-    def evaluator(self, Z):
-        return lambda X: self(X, Z)
 
     def __call__(self, X, Z, workers: int = 1):
         return self.checked(self.function, X, Z)

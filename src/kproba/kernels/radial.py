@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from ..arrays import clip_negative, in_place
-from .base import Kernel, dot, same_format, symmetrised
+from .base import Kernel, dense, dot, same_format, symmetrised
 from .by_column import ByColumn, gaussian_columns, laplacian_columns
 from .codes import code_columns, onnx_with_codes, with_codes, with_codes_on_device
 
@@ -42,7 +42,7 @@ def squared_distances(Z):
     right[:, -2], right[:, -1] = 1.0, np.einsum("ij,ij->i", right[:, :-2], right[:, :-2])
 
     def write(X, out):
-        X = (X.toarray() if sparse.issparse(X) else X) - origin
+        X = dense(X) - origin
         left = np.empty((X.shape[0], X.shape[1] + 2), dtype=X.dtype)
         np.multiply(X, -2.0, out=left[:, :-2])
         left[:, -2], left[:, -1] = np.einsum("ij,ij->i", X, X), 1.0
@@ -66,7 +66,7 @@ def _terms_cancel(Z: np.ndarray, origin: np.ndarray) -> bool:
 
 def _squared_differences(Z: np.ndarray):
     def write(X, out):
-        out[:] = cdist(X.toarray() if sparse.issparse(X) else X, Z, "sqeuclidean")
+        out[:] = cdist(dense(X), Z, "sqeuclidean")
 
     return write
 

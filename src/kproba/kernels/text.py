@@ -14,8 +14,8 @@ from scipy import sparse
 
 from ..data.items import Items, as_items
 from ..validation import check_choice
-from .base import Kernel, Untiled, dot
-from .radial import positive_median
+from .base import Untiled, dot
+from .radial import DivergenceKernel
 
 
 class Bags(NamedTuple):
@@ -52,7 +52,7 @@ class Bags(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spectrum(Untiled, Kernel):
+class Spectrum(Untiled, DivergenceKernel):
     """exp(−(1 − s(x, z))/σ²), where s is the similarity of two strings or two sets.
 
     A string is treated as the bag of its substrings of the given ``length``, a set as the bag of its members. s is the
@@ -84,7 +84,6 @@ class Spectrum(Untiled, Kernel):
     positions: bool = False
     name: ClassVar[str] = "spectrum"
     compares: ClassVar[str] = "strings, lists of words and sets"
-    has_width: ClassVar[bool] = True
     runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
@@ -118,14 +117,11 @@ class Spectrum(Untiled, Kernel):
         return np.maximum(2.0 - 2.0 * shared, 0.0)
 
     def of_pairs(self, pairs):
-        pairs *= -0.5 if np.isinf(self.width) else -0.5 / self.width**2
-        if np.isinf(self.width):
-            pairs += 1.0
-            return pairs
-        return np.exp(pairs, out=pairs)
-
-    def width_unit(self, pairs):
-        return float(np.sqrt(positive_median(pairs)))
+        if not np.isinf(self.width):
+            return super().of_pairs(pairs)
+        pairs *= -0.5
+        pairs += 1.0
+        return pairs
 
     def _bags(self, X: Items) -> Bags:
         key = "bags", self._lengths, bool(self.positions)
