@@ -12,7 +12,7 @@ from ..data.tables import LabelledTable
 from ..report.facts import Facts, describe
 from ..report.judged import BY_NAME, HELD_OUT, TRAINING, about_rows, judged
 from . import _frames, _models, _text
-from ._new_rows import NewRows
+from ._columns import NewRows
 from ._target import label_named
 from ._training import Recognition, row_digests
 
@@ -25,8 +25,13 @@ UNKNOWN = (
 )
 
 
-def add_positive(command) -> None:
+def add_options(command) -> None:
+    """Add the options for a model and the labelled table to judge it by."""
+    _frames.add_data(command, "labelled table")
+    _models.add_model(command, "model file written by kproba fit")
+    command.add_argument("--target", help="column with the classes (default: named as in the training table)")
     command.add_argument("--positive", metavar="LABEL", help="class of interest (default: as in the fit)")
+    _frames.add_chunk_rows(command)
 
 
 def positive_of(args, model: _models.TableModel) -> Any:

@@ -15,16 +15,9 @@ from __future__ import annotations
 
 from ..data.labels import label_codes
 from ..report.measures import MEASURES
-from . import _frames, _models, _scores, _text
-from ._judging import add_positive, facts_of_rows, judge, positive_of, with_warning
-
-
-def add_options(command) -> None:
-    _frames.add_data(command, "labelled table")
-    _models.add_model(command, "model file written by kproba fit")
-    command.add_argument("--target", help="column with the classes (default: named as in the training table)")
-    add_positive(command)
-    _frames.add_chunk_rows(command)
+from . import _models, _scores, _text
+from ._judging import add_options as add_options
+from ._judging import facts_of_rows, judge, positive_of, with_warning
 
 
 def run(args) -> None:

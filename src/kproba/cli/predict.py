@@ -20,7 +20,7 @@ from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
 from ..data.tables import Table
 from . import _frames, _models, _text
-from ._new_rows import NewRows
+from ._columns import NewRows
 
 
 def add_options(command) -> None:

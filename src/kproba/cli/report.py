@@ -12,19 +12,15 @@ from __future__ import annotations
 
 import os
 
-from . import _frames, _models, _text
-from ._judging import add_positive, facts_of, in_memory, labelled, positive_of, with_warning
+from . import _frames, _judging, _models, _text
+from ._judging import facts_of, in_memory, labelled, positive_of, with_warning
 
 
 def add_options(command) -> None:
-    _frames.add_data(command, "labelled table")
-    _models.add_model(command, "model file written by kproba fit")
-    command.add_argument("--target", help="column with the classes (default: named as in the training table)")
-    add_positive(command)
+    _judging.add_options(command)
     command.add_argument("--train", help="training table, for the base rates and a logistic regression to compare with")
     command.add_argument("--out", default="report.html", help="HTML report to write (default: %(default)s)")
     command.add_argument("--title", help="title of the report (default: the name of the data)")
-    _frames.add_chunk_rows(command)
 
 
 def run(args) -> None:

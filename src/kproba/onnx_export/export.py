@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..basis.basis import Basis
+from ..basis.local_basis import LocalBasis
+from ..basis.regions import Regions, smooth_step
+from ..data.scaling import SQUASH_AT, Scaling
 from ..estimators._base import KernelClassifier
+from ..kernels import KERNELS, Kernel
+from ..links import Link, PerTag
 from ..typing import Inputs
 from ..validation import check_choice
 from .graph import Graph, Value, library
 from .inputs import Input, encoded, inputs_of, inputs_of_mixed
-from .parts import check_parts, scaled, scores
 from .steps import after_steps
 
 if TYPE_CHECKING:
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Default and lowest opset; onnxruntime supports the default since 1.14.
 OPSET, LOWEST_OPSET = 18, 13
+#: The first opset in which a tensor can be added to some rows of another one.
+ADDS_TO_ROWS = 16
 OUTPUTS = ("label", "probabilities")
 _TYPES = {"float32": "FLOAT", "float64": "DOUBLE"}
 
@@ -141,7 +151,7 @@ def _check_classifier(classifier) -> None:
     check_is_fitted(classifier)
     if not classifier.link_.gives_probabilities:
         raise ValueError(f"model has link={classifier.link!r}, which gives no probabilities; fit it with link='auto'.")
-    check_parts(classifier.basis_.kernel, classifier.link_)
+    _check_parts(classifier.basis_.kernel, classifier.link_)
 
 
 def _check_names(given: Sequence[Input]) -> None:
@@ -150,9 +160,71 @@ def _check_names(given: Sequence[Input]) -> None:
             raise ValueError(f"An input is named {each.name!r}, which is the name of an output; rename it.")
 
 
+def _scaled(X: Value, scaling: Scaling | None) -> Value:
+    """``Scaling.__call__``."""
+    if scaling is None:
+        return X
+    Z = (X - scaling.center) / scaling.scale
+    if scaling.squashed.any():
+        bend = (Z / SQUASH_AT) * scaling.squashed
+        Z = Z / (bend * bend + 1.0).sqrt()
+    return Z * scaling.relevance
+
+
+def _scores(X: Value, basis: Basis, coef: np.ndarray) -> Value:
+    """``Basis.scores``."""
+    if isinstance(basis, LocalBasis):
+        return _local_scores(X, basis, coef)
+    Z: Any = basis.centers
+    return basis.kernel.onnx_scores(X, Z.toarray() if sparse.issparse(Z) else np.asarray(Z), coef)
+
+
+def _local_scores(X: Value, basis: LocalBasis, coef: np.ndarray) -> Value:
+    """``LocalBasis.scores``: every region sees its own rows only, if the opset can add to some rows of a tensor."""
+    total = X.columns(0, 1) * np.zeros((1, coef.shape[1]))
+    for own, path in zip(basis.slices(), basis.regions.paths()):
+        if not path:
+            return basis.kernel.onnx_scores(X, basis.centers[own], coef[own])
+        gate = reduce(operator.mul, (_share(X, basis.regions, *step) for step in path))
+        if X.graph.opset < ADDS_TO_ROWS:
+            total = total + basis.kernel.onnx_scores(X, basis.centers[own], coef[own]) * gate
+        else:
+            where = (gate.reshaped(-1) > 0.0).nonzero()
+            part = basis.kernel.onnx_scores(where.taken_from(X), basis.centers[own], coef[own])
+            total = total.with_added(where, part * where.taken_from(gate))
+    return total
+
+
+def _share(X: Value, regions: Regions, split: int, side: int) -> Value:
+    """The weight (n, 1) of a child of a split."""
+    low, high = regions.low[split], regions.high[split]
+    values = X.taken_columns(regions.column[[split]]).maximum(low).minimum(high)
+    second = smooth_step((values - low) / (high - low))
+    return second if side else 1.0 - second
+
+
+def _check_parts(kernel: Kernel, link: Link) -> None:
+    """Refuse kernels and links that cannot be converted.
+
+    A subclass may compute something else than its base class, so it has to define the method itself.
+    """
+    if "onnx_scores" not in vars(type(kernel)):
+        known = ", ".join(repr(name) for name, each in KERNELS.items() if "onnx_scores" in vars(type(each)))
+        raise TypeError(
+            f"kernel: the {kernel.name} kernel ({type(kernel).__name__}) cannot be converted to ONNX; fit the model "
+            f"with one of {known}, give your kernel a method onnx_scores, or predict in Python."
+        )
+    for each in (link, link.link) if isinstance(link, PerTag) else (link,):
+        if "onnx_probabilities" not in vars(type(each)):
+            raise TypeError(
+                f"link: {type(each).__name__} cannot be converted to ONNX; give your link a method onnx_probabilities, "
+                "or predict in Python."
+            )
+
+
 def _write_outputs(rows: Value, clf: KernelClassifier, dtype: str) -> str:
     """Write the nodes from the input of the classifier to the two outputs, and return the type of the labels."""
-    S = scores(scaled(rows, clf.scaling_), clf.basis_, clf.coef_) + clf.intercept_
+    S = _scores(_scaled(rows, clf.scaling_), clf.basis_, clf.coef_) + clf.intercept_
     proba = clf.link_.onnx_probabilities(S)
     proba.cast(_TYPES[dtype], output="probabilities")
     if clf._multilabel:
