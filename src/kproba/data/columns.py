@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..messages import listing
+from .mixed import columns_of, is_rectangular
 
 ENCODE = (
     "encode them first, for example with make_pipeline(skrub.TableVectorizer(), {}()), which handles all column types "
@@ -21,15 +22,11 @@ REPLACE = "replace infinite values by NaN, which counts as missing, or drop the 
 
 def refuse_times(X, estimator: str) -> None:
     """Raise an error for dates and durations: NumPy would convert a table of them to counts of a time unit."""
-    _refuse_types(X, estimator, _is_time, "dates or durations")
-
-
-def _refuse_types(X, estimator: str, is_refused: Callable[[Any], bool], what: str) -> None:
-    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
-    found = [j for j, dtype in enumerate(dtypes) if is_refused(dtype)]
+    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    types = list(zip(X.columns, X.dtypes)) if is_frame else [(0, getattr(X, "dtype", None))]
+    found = [name for name, dtype in types if _is_time(dtype)]
     if found:
-        names = _names(X) or list(range(len(dtypes)))
-        raise TypeError(f"X holds {what} in {_the_columns([names[j] for j in found])}; {ENCODE.format(estimator)}")
+        raise TypeError(f"X holds dates or durations in {_the_columns(found)}; {ENCODE.format(estimator)}")
 
 
 def _is_time(dtype) -> bool:
@@ -58,20 +55,11 @@ def _the_columns(names: Iterable) -> str:
     return f"the column{'s' if len(names) > 1 else ''} {listing(names)}"
 
 
-def _names(X) -> list | None:
-    """Column names of a frame or an Arrow table."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    return None if names is None else list(names)
-
-
 def _columns(X) -> Iterator[tuple[Any, np.ndarray]]:
     """Name or number, and values, of each column of a frame or a matrix; nothing for other types."""
-    names = _names(X)
-    if names is not None:
-        at = X.iloc.__getitem__ if hasattr(X, "iloc") else None
-        yield from ((name, np.asarray(X[name] if at is None else at((slice(None), j)))) for j, name in enumerate(names))
-    elif not sparse.issparse(X) and np.ndim(X) == 2:
-        yield from enumerate(np.asarray(X).T)
+    if not is_rectangular(X):
+        X = np.asarray(X) if not sparse.issparse(X) and np.ndim(X) == 2 else np.empty((0, 0))
+    return ((name, np.asarray(column)) for name, column in columns_of(X))
 
 
 def _are_numbers(values: np.ndarray) -> bool:

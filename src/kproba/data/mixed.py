@@ -425,15 +425,21 @@ def _is_plain(column: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "iufbcmM"
 
 
-def _as_floats(name: Any, column: Any) -> np.ndarray | None:
+def as_floats(column: Any) -> np.ndarray | None:
     """A numeric column as floats, NaN where a value is missing; None for other types."""
     dtype: Any = getattr(column, "dtype", None)
     is_polars = hasattr(dtype, "is_numeric")
     if not (dtype.is_numeric() if is_polars else getattr(dtype, "kind", "") in ("i", "u", "f")):
         return None
     if hasattr(column, "iloc") and not isinstance(dtype, np.dtype):
-        return _finite(name, column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return _finite(name, np.asarray(column.to_numpy() if is_polars else column, dtype=np.float64))
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(column.to_numpy() if is_polars else column, dtype=np.float64)
+
+
+def _as_floats(name: Any, column: Any) -> np.ndarray | None:
+    """The same for a column of a table to fit or predict: infinite values are an error."""
+    found = as_floats(column)
+    return None if found is None else _finite(name, found)
 
 
 def _finite(name: Any, values: np.ndarray) -> np.ndarray:

@@ -27,16 +27,6 @@ class ClassFacts:
     precision_recall: tuple[np.ndarray, np.ndarray] | None
 
 
-def confusion(codes, predicted, n_classes: int) -> np.ndarray:
-    """Number of rows by true class (row) and predicted class (column).
-
-    >>> confusion(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
-    array([[1, 1],
-           [0, 1]])
-    """
-    return np.bincount(codes * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes)
-
-
 def class_facts(k: int, name: str, rows: Judged, predicted: np.ndarray) -> ClassFacts:
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 

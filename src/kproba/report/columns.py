@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..data.mixed import as_floats
 from ..explanations.explanation import shown
 
 #: Numbers with at most this many distinct values are compared value by value.
@@ -53,14 +54,7 @@ def _numbers(values: Any) -> tuple[np.ndarray | None, bool]:
     if "datetime" in kind or kind == "date":
         days = np.asarray(values, dtype="datetime64[s]")
         return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(float)), True
-    if kind.startswith(("int", "uint", "float", "double")):
-        if hasattr(values, "to_numpy") and kind[0] != "f":
-            try:
-                return values.to_numpy(dtype=np.float64, na_value=np.nan), False  # nullable integers of pandas
-            except TypeError:
-                pass
-        return np.asarray(values, dtype=np.float64), False
-    return None, False
+    return as_floats(values), False
 
 
 def values_of_column(X: Any, j: int) -> Any:

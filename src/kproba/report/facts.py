@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..decisions.risk_coverage import RiskCoverage, risk_coverage
 from .baselines import BASE_RATES, ModelProba, baselines
-from .classes import ClassFacts, class_facts, confusion
+from .classes import ClassFacts, class_facts
 from .fitted import (
     Importances,
     LearningCurve,
@@ -141,6 +141,8 @@ def describe(
 
     ``about_names`` is a sentence that says how ``row_names`` count.
     """
+    from sklearn.metrics import confusion_matrix  # slow to import
+
     n_training = n_training if n_training is not None else 0 if on == HELD_OUT else len(rows.codes)
     only_training = on in OF_TRAINING_ROWS
     others, notes = baselines(model, rows, y_train, X_train, only_training, random_state)
@@ -168,7 +170,7 @@ def describe(
         curve=learning_curve_of(model),
         scores=scores_of(models, rows.codes, random_state),
         **_of_confidence(top, len(labels)),
-        confusion=confusion(rows.codes, top.predicted, len(labels)),
+        confusion=confusion_matrix(rows.codes, top.predicted, labels=range(len(labels))),
         by_class=tuple(class_facts(k, name, rows, top.predicted) for k, name in enumerate(labels)),
         positive=of_positive,
         face_value=face_value(outcomes.p, outcomes.hit, random_state),

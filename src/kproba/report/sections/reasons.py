@@ -7,38 +7,32 @@ from ..fitted import Importances
 from ..markup import Axis, Frame, count, escaped, linear_axis, share, shortened, svg
 from .html import Section, figure, pair
 
+#: Title and caption of each figure.
+FIGURES = {
+    "contributions": (
+        "What moves the predictions",
+        "The share of each column in what moves the scores of these rows: the mean of its absolute Shapley values. "
+        "Whiskers are 90 % intervals from resampled rows.",
+    ),
+    "importances": (
+        "Importances of the columns",
+        "The share of each column in the distances of the kernel. Whiskers are the range over kernels learnt without "
+        "one of the folds each.",
+    ),
+}
 #: Height of the row of a column.
 BAR_HEIGHT = 18
 
 
 def reasons(facts: Facts) -> Section:
-    parts = [_contributions(facts.contributions), _importances(facts.importances)]
-    return Section("reasons", "Reasons", pair(*parts) if any(parts) else "")
+    parts = [_figure(name, found) for name in FIGURES if (found := getattr(facts, name)) is not None]
+    return Section("reasons", "Reasons", pair(*parts) if parts else "")
 
 
-def _contributions(found: Importances | None) -> str:
-    if found is None:
-        return ""
-    caption = (
-        f"{_which(found)}The share of each column in what moves the scores of these rows: the mean of its absolute "
-        "Shapley values. Whiskers are 90 % intervals from resampled rows."
-    )
-    return figure(importance_figure(found, "contributions"), caption, "What moves the predictions")
-
-
-def _importances(found: Importances | None) -> str:
-    if found is None:
-        return ""
-    caption = (
-        f"{_which(found)}The share of each column in the distances of the kernel. Whiskers are the range over kernels "
-        "learnt without one of the folds each."
-    )
-    return figure(importance_figure(found, "importances"), caption, "Importances of the columns")
-
-
-def _which(found: Importances) -> str:
-    n_shown = len(found.names)
-    return f"The {n_shown} most important of {count(found.n_columns)} columns. " if n_shown < found.n_columns else ""
+def _figure(name: str, found: Importances) -> str:
+    (title, caption), n_shown = FIGURES[name], len(found.names)
+    which = f"The {n_shown} most important of {count(found.n_columns)} columns. " if n_shown < found.n_columns else ""
+    return figure(importance_figure(found, name), which + caption, title)
 
 
 def importance_figure(found: Importances, identity: str) -> str:
