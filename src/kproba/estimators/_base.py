@@ -28,12 +28,11 @@ from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double,
 from ..kernels import Kernel, Precomputed, as_kernels
 from ..kernels.projected import ProjectedKernel
 from ..links import Link, in_blocks, link_flag
-from ..search.candidates import Candidate
-from ..search.record import SearchRecord
+from ..search.candidates import Candidate, SearchRecord
 from ..threads import n_workers, row_slices
 from ..typing import Inputs, LinkName, Targets, available_if
 from ..validation import SMALLEST, check_columns, check_lengths, check_magnitude, check_square, check_tensor
-from ._hints import LEARNT, advice_on, explain_unknown_parameters, why_no_leave_one_out, why_not_learnt
+from ._hints import LEARNT, LEFT_OUT, advice_on, explain_unknown_parameters, why_missing
 from ._reading import Training
 from ._sanity import refuse_overflow, warn_of_few_rows, warn_of_one_hot, warn_of_units
 
@@ -108,10 +107,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     if not TYPE_CHECKING:  # type checkers would accept any attribute name
 
         def __getattr__(self, name: str):
-            if name in ("loo_scores_", "loo_proba_"):
-                raise why_no_leave_one_out(self, name)
-            if name in LEARNT:
-                raise why_not_learnt(self, name)
+            if name in (*LEFT_OUT, *LEARNT):
+                raise why_missing(self, name)
             return object.__getattribute__(self, name)  # raises the original error again
 
     def _read_rows(self, X, y, sample_weight, groups=None) -> tuple[Rows, np.ndarray]:

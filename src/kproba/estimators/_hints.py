@@ -32,7 +32,8 @@ NEEDLESS = {
     "max_iter": "the solution is exact",
     "nu": "there is no margin",
 }
-#: Attributes that a fit sets if it has learnt the kernel.
+#: Attributes that a fit sets if it computes leave-one-out scores, and if it has learnt the kernel.
+LEFT_OUT = ("loo_scores_", "loo_proba_")
 LEARNT = ("oof_proba_", "feature_importances_", "fold_importances_", "learning_curve_")
 PAGE = "docs/leaving_svc.md lists the counterpart of every SVC parameter."
 
@@ -70,34 +71,31 @@ def explain_unknown_parameters(init: Callable[..., None]) -> Callable[..., None]
     return explained
 
 
-def why_no_leave_one_out(estimator: Any, name: str) -> AttributeError:
-    """The error for ``loo_scores_`` or ``loo_proba_`` if the fit did not set it."""
-    kind, fitted = type(estimator).__name__, vars(estimator)
-    if "coef_" not in fitted:
+def why_missing(estimator: Any, name: str) -> AttributeError:
+    """The error for an attribute of :data:`LEFT_OUT` or :data:`LEARNT` if the fit did not set it."""
+    kind = type(estimator).__name__
+    if "coef_" not in vars(estimator):
         return NotFittedError(f"This {kind} instance is not fitted yet; fit sets {name}.")
+    why = _why_not_learnt(estimator) if name in LEARNT else _why_no_leave_one_out(estimator, name)
+    return AttributeError(f"{kind} has no {name}: {why}", name=name, obj=estimator)
+
+
+def _why_no_leave_one_out(estimator: Any, name: str) -> str:
     on_request = "loo" in estimator.get_params(deep=False)
     in_memory = "call fit with an array in memory" + (" and loo=True" if on_request else "")
     otherwise = f"{in_memory}, or predict held-out rows, for example with sklearn.model_selection.cross_val_predict."
     if name == "loo_proba_" and not estimator.link_.gives_probabilities:
-        why = "link='none' gives no probabilities; use another link, or loo_scores_."
-    elif "_partial" in fitted:
-        why = f"partial_fit keeps sums over the rows, not scores of single rows; {otherwise}"
-    elif "_is_summed_up" in fitted:
-        why = f"the fit summed over a source of rows or a large table and kept no scores of single rows; {otherwise}"
-    else:
-        why = "leave-one-out was not needed to select parameters, so it was not computed; use loo=True."
-    return AttributeError(f"{kind} has no {name}: {why}", name=name, obj=estimator)
+        return "link='none' gives no probabilities; use another link, or loo_scores_."
+    if "_partial" in vars(estimator):
+        return f"partial_fit keeps sums over the rows, not scores of single rows; {otherwise}"
+    if "_is_summed_up" in vars(estimator):
+        return f"the fit summed over a source of rows or a large table and kept no scores of single rows; {otherwise}"
+    return "leave-one-out was not needed to select parameters, so it was not computed; use loo=True."
 
 
-def why_not_learnt(estimator: Any, name: str) -> AttributeError:
-    """The error for an attribute of :data:`LEARNT` if the fit did not set it."""
-    kind, fitted = type(estimator).__name__, vars(estimator)
-    if "coef_" not in fitted:
-        return NotFittedError(f"This {kind} instance is not fitted yet; fit sets {name}.")
-    if "learning_curve_" not in fitted:
-        why = "the kernel was not learnt, which needs kernel='auto', width='auto' and 100 distinct dense rows."
-    elif not estimator.link_.gives_probabilities:
-        why = "link='none' gives no probabilities; use another link."
-    else:
-        why = "the fit summed over the rows and kept none of them; hold some out instead."
-    return AttributeError(f"{kind} has no {name}: {why}", name=name, obj=estimator)
+def _why_not_learnt(estimator: Any) -> str:
+    if "learning_curve_" not in vars(estimator):
+        return "the kernel was not learnt, which needs kernel='auto', width='auto' and 100 distinct dense rows."
+    if not estimator.link_.gives_probabilities:
+        return "link='none' gives no probabilities; use another link."
+    return "the fit summed over the rows and kept none of them; hold some out instead."

@@ -18,6 +18,8 @@ from ..messages import did_you_mean
 from ..search.pose import CenterChoice, is_given
 from ..search.widths import TimesMedian
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_given_centers, check_positive
+from ._base import KernelClassifier
+from ._reading import Training
 from ._sanity import refuse_more_than_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,48 +67,75 @@ def check_search_parameters(model) -> None:
     check_count("folds", model.folds, least=2)
 
 
-def check_ridge_and_centers(model, or_zero: bool = False, names: tuple[str, ...] = ("auto", "all", "class")) -> None:
-    """Raise an error for an invalid ridge, or for centres that are not among the ``names`` and not given otherwise."""
-    check_positive("ridge", model.ridge, words=("auto",), largest=LARGEST_RIDGE, or_zero=or_zero)
-    _check_center_mode(model.centers, names)
-
-
-def check_centers_against(model, rows: Rows, n_given: int, makes_squares: bool) -> None:
-    """Raise an error for centres that do not match the rows, or whose square matrix does not fit in memory."""
-    if isinstance(model.centers, int | np.integer) and model.centers > n_given:
-        raise ValueError(
-            f"centers={model.centers} is more than the {n_given} rows of X with positive weight; "
-            f"use centers='all' or a smaller number."
-        )
-    if is_given(model.centers) and not isinstance(rows.X, Items):
-        check_given_centers(model._given_points(), rows.X.shape[1], model._is_precomputed)
-    if makes_squares and model.device_ is None:
-        refuse_more_than_memory(round(CenterChoice(model.centers).density(rows.n_distinct) * rows.n_distinct))
-
-
-def center_choice(model, scaling) -> CenterChoice:
-    """The choice that ``centers`` stands for; the user's points are scaled like the rows."""
-    return CenterChoice(model.centers, model._given_centers(scaling) if is_given(model.centers) else None)
-
-
-def knows_number_of(centers) -> bool:
-    """Whether the number of centres follows from the number of rows."""
-    return isinstance(centers, str | Integral) and centers not in ("class", "local")
-
-
 def scores_of_all(loo) -> Iterator[str]:
     """Why ``loo`` needs all rows in memory, if it does."""
     if loo != "auto":
         yield "loo=True keeps the scores of all rows in memory, which a source of rows may exceed; use loo='auto'."
 
 
-def center_for_every_row(centers) -> Iterator[str]:
-    """Why ``centers`` needs all rows in memory, if it does."""
-    if isinstance(centers, str) and centers not in ("auto", "local"):
-        yield (
-            f"centers={centers!r} makes every row a centre, which is too many for a source of rows; use "
-            "'auto', a number, or an array of points."
-        )
+class CenterClassifier(KernelClassifier):
+    """Base class of LSPC and kernel logistic regression, which have a ridge and choose their centres among the rows."""
+
+    ridge: Any
+    centers: Any
+    loo: Any
+    selection: Any
+    folds: Any
+
+    @property
+    def _is_rkhs(self) -> bool:
+        """Whether the penalty is that of the functions, not of the coefficients."""
+        raise NotImplementedError
+
+    def _ridge_unit(self, size: float) -> float:
+        """The unit of the ridge when k(x, x) is about ``size``."""
+        return size if self._is_rkhs else size**2
+
+    def _n_folds(self, data: Training) -> int | None:
+        """Number of folds that select the parameters; None for leave-one-out."""
+        return int(self.folds) if self.selection == "cv" or data.has_groups else None
+
+    @property
+    def _has_own_centers(self) -> bool:
+        """Whether each class has centres of its own."""
+        return self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
+
+    @property
+    def _knows_number_of_centers(self) -> bool:
+        """Whether the number of centres follows from the number of rows."""
+        return isinstance(self.centers, str | Integral) and self.centers not in ("class", "local")
+
+    def _choice_of_centers(self, scaling) -> CenterChoice:
+        """The choice that ``centers`` stands for; the user's points are scaled like the rows."""
+        return CenterChoice(self.centers, self._given_centers(scaling) if is_given(self.centers) else None)
+
+    def _reasons_for_memory(self) -> Iterator[str]:
+        yield from super()._reasons_for_memory()
+        yield from scores_of_all(self.loo)
+        if isinstance(self.centers, str) and self.centers not in ("auto", "local"):
+            yield (
+                f"centers={self.centers!r} makes every row a centre, which is too many for a source of rows; use "
+                "'auto', a number, or an array of points."
+            )
+
+    def _check_ridge_and_centers(
+        self, or_zero: bool = False, names: tuple[str, ...] = ("auto", "all", "class")
+    ) -> None:
+        """Raise an error for an invalid ridge, or for centres not among the ``names`` and not given otherwise."""
+        check_positive("ridge", self.ridge, words=("auto",), largest=LARGEST_RIDGE, or_zero=or_zero)
+        _check_center_mode(self.centers, names)
+
+    def _check_centers_against(self, rows: Rows, n_given: int, makes_squares: bool) -> None:
+        """Raise an error for centres that do not match the rows, or whose square matrix does not fit in memory."""
+        if isinstance(self.centers, int | np.integer) and self.centers > n_given:
+            raise ValueError(
+                f"centers={self.centers} is more than the {n_given} rows of X with positive weight; "
+                f"use centers='all' or a smaller number."
+            )
+        if is_given(self.centers) and not isinstance(rows.X, Items):
+            check_given_centers(self._given_points(), rows.X.shape[1], self._is_precomputed)
+        if makes_squares and self.device_ is None:
+            refuse_more_than_memory(round(CenterChoice(self.centers).density(rows.n_distinct) * rows.n_distinct))
 
 
 def _check_center_mode(centers, names: tuple[str, ...]) -> None:

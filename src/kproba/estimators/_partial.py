@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,7 +74,7 @@ class TakesMoreRows:
 
     _partial: Partial
 
-    def _fit_training(self, data: Training) -> None:
+    def _fit_training(self, data: Training) -> Any:
         raise NotImplementedError
 
     def _fit_sums(self, rows: Rows, partial: Partial) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Self
 
@@ -13,7 +12,7 @@ from ..basis.basis import Basis
 from ..data.all_rows import AllRows
 from ..data.folds import stratified_folds
 from ..data.items import Items
-from ..data.labels import class_factors, encode_labels
+from ..data.labels import class_factors, encode, encode_labels
 from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
 from ..data.scaling import scaled_rows
@@ -21,6 +20,7 @@ from ..exceptions import ConvergenceWarning
 from ..kernels import Kernel, as_kernels
 from ..kernels.projected import project_indefinite
 from ..links import Sigmoid, Softmax
+from ..messages import warn
 from ..problems.import_vectors.held_out import leave_one_out
 from ..problems.import_vectors.model import ImportModel, Task
 from ..problems.import_vectors.path import (
@@ -287,7 +287,9 @@ class ImportVectorMachine(KernelClassifier):
         self.scaling_ = table.scaling
         given = None if tuning is None else Tuning(self._exact_rows(self._read_tuning(tuning, data.rows)))
         with Progress(self.verbose, title=type(self).__name__) as progress:
-            kernel, path = self._choose(table.kernels, data, given, progress)
+            with one_blas_thread():
+                rows = self._exact_rows(data.rows)
+                kernel, path = self._choose_kernel(table.kernels, rows, given, data.seed, progress)
             search = self._search_source if data.is_sample else self._search_memory
             if path is not None and not self.refit:
                 search = self._keep_path
@@ -367,11 +369,6 @@ class ImportVectorMachine(KernelClassifier):
         """Scaled rows in double precision, since a kernel matrix may be indefinite in single precision."""
         scaled = scaled_rows(rows, self.scaling_)
         return scaled if self._is_precomputed else scaled.replace_inputs(scaled.X.astype(np.float64))
-
-    def _choose(self, kernels: list[Kernel], data: Training, given: Tuning | None, progress: Progress):
-        """The kernel, and the path that selects the ridge; None for a fixed ridge."""
-        with one_blas_thread():
-            return self._choose_kernel(kernels, self._exact_rows(data.rows), given, data.seed, progress)
 
     def _for_all_rows(self, path: _Run | None, total_weight: float):
         """The points of the path and its best ridge, in units of all rows; None for a fixed ridge."""
@@ -523,11 +520,10 @@ class ImportVectorMachine(KernelClassifier):
 
     def _warn_if_cut(self, point: PathPoint) -> None:
         if point.is_cut and not _is_auto(self.max_points):
-            warnings.warn(
+            warn(
                 f"max_points={self.max_points} stopped the search before it converged: the last relative change of the "
                 f"objective was {point.gain:.2g} and tol={self.tol:g}. Increase max_points, tol or ridge.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _read_tuning(self, tuning, rows: Rows) -> Rows:
@@ -549,14 +545,13 @@ class ImportVectorMachine(KernelClassifier):
 
     def _known_classes(self, classes: np.ndarray) -> np.ndarray:
         """Class codes of the tuning set's classes, which must be the same as those of the training rows."""
-        unknown, absent = np.setdiff1d(classes, self.classes_), np.setdiff1d(self.classes_, classes)
-        if len(unknown):
-            raise ValueError(f"tuning: y has the class {unknown.tolist()[0]!r}, which the training y does not have.")
+        codes = encode(classes, self.classes_, "tuning: y has the class {!r}, which the training y does not have.")
+        absent = np.setdiff1d(self.classes_, classes)
         if len(absent):
             raise ValueError(
                 f"tuning: y has no row of class {absent.tolist()[0]!r}; every class needs at least one tuning row."
             )
-        return np.searchsorted(self.classes_, classes)
+        return codes
 
     def _check_parameters(self) -> None:
         """Raise an error for invalid parameters before any work is done."""

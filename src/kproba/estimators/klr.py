@@ -20,13 +20,12 @@ from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
 from ..progress import Progress
-from ..search.candidates import Candidate
+from ..search.candidates import Candidate, SearchRecord
 from ..search.choose import GRID_ROWS, Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, keep_total_penalty
 from ..search.folds import leave_groups_out
 from ..search.losses import CalibratedLogLoss, LogLoss
 from ..search.pose import CenterChoice, Pose, is_given
-from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES as RIDGES_OF_SQUARES
 from ..solvers.registry import LIKELIHOOD
@@ -46,18 +45,8 @@ from ..typing import (
     WidthLike,
 )
 from ..validation import SMALLEST, check_choice, check_count, check_flag, check_fraction, look_up
-from ._base import KernelClassifier
 from ._learning import store_learnt
-from ._parameters import (
-    center_choice,
-    center_for_every_row,
-    check_centers_against,
-    check_ridge_and_centers,
-    check_search_parameters,
-    documented_fit,
-    knows_number_of,
-    scores_of_all,
-)
+from ._parameters import CenterClassifier, check_search_parameters, documented_fit
 from ._prepared import prepare
 from ._reading import Training, read
 
@@ -75,7 +64,7 @@ SAMPLE_ROWS, SAMPLE_PER_CENTER, SAMPLE_SHARE = 2000, 4, 0.15
 WIDTH_FACTORS = (1.0, 2.0)
 
 
-class KernelLogisticRegression(KernelClassifier):
+class KernelLogisticRegression(CenterClassifier):
     r"""Kernel logistic regression.
 
     Fits the class posteriors as the softmax of kernel expansions by maximum penalised likelihood,
@@ -259,7 +248,7 @@ class KernelLogisticRegression(KernelClassifier):
     ) -> Self:
         self._check_parameters()
         data = read(self, X, y, sample_weight, classes, checkpoint, groups)
-        check_centers_against(self, data.rows, data.n_given, makes_squares=knows_number_of(self.centers))
+        self._check_centers_against(data.rows, data.n_given, makes_squares=self._knows_number_of_centers)
         table = prepare(self, data)
         with Progress(self.verbose, title=type(self).__name__) as progress:
             search = self._search(table, data, progress)
@@ -274,10 +263,6 @@ class KernelLogisticRegression(KernelClassifier):
         self._store_leave_one_out(solved.solution.held_out, data)
         data.finish()
         return self
-
-    def _n_folds(self, data: Training) -> int | None:
-        """Number of folds that select the parameters; None for leave-one-out."""
-        return int(self.folds) if self.selection == "cv" or data.has_groups else None
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
@@ -298,7 +283,7 @@ class KernelLogisticRegression(KernelClassifier):
 
     def _pose(self, make, scaling, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
-        return Pose(make, center_choice(self, scaling), density, seed, n_workers(self.n_jobs), self._is_rkhs)
+        return Pose(make, self._choice_of_centers(scaling), density, seed, n_workers(self.n_jobs), self._is_rkhs)
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Likelihood:
         """Everything but the ridge (2001 Eq. 9)."""
@@ -318,10 +303,6 @@ class KernelLogisticRegression(KernelClassifier):
     def _learns(self) -> bool:
         """Leave-one-out of a sample has the RKHS penalty."""
         return self._is_rkhs and super()._learns
-
-    def _ridge_unit(self, size: float) -> float:
-        """The unit of the ridge when k(x, x) is about ``size``."""
-        return size if self._is_rkhs else size**2
 
     def _grid_rows(self, rows: Rows) -> int:
         """Leave-one-out with c classes takes about cn³ operations, so more classes mean fewer rows."""
@@ -388,8 +369,6 @@ class KernelLogisticRegression(KernelClassifier):
 
     def _reasons_for_memory(self) -> Iterator[str]:
         yield from super()._reasons_for_memory()
-        yield from scores_of_all(self.loo)
-        yield from center_for_every_row(self.centers)
         if self.solver not in ("auto", "newton"):
             yield f"solver={self.solver!r} needs all rows in memory; for a source of rows use solver='auto'."
 
@@ -398,12 +377,11 @@ class KernelLogisticRegression(KernelClassifier):
         check_count("max_iter", self.max_iter)
         check_search_parameters(self)
         look_up("solver", self.solver, SOLVERS, callable, "a function")
-        check_ridge_and_centers(self, or_zero=True)
+        self._check_ridge_and_centers(or_zero=True)
         check_choice("penalty", self.penalty, ("rkhs", "parameters"))
         check_choice("coding", self.coding, ("symmetric", "base-class"))
         check_flag("fit_intercept", self.fit_intercept)
-        own = self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
-        if own and self.coding == "base-class":
+        if self._has_own_centers and self.coding == "base-class":
             raise ValueError(
                 f"coding='base-class' needs centres shared by all classes, because the last class has no function of "
                 f"its own, but centers={self.centers!r}; use coding='symmetric' or other centers."

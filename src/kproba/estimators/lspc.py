@@ -24,14 +24,13 @@ from ..problems.joint import JointLeastSquares
 from ..problems.least_squares import ClassSimilarity, LeastSquares
 from ..problems.missing_tags import least_squares
 from ..progress import Progress
-from ..search.candidates import Candidate
+from ..search.candidates import Candidate, SearchRecord
 from ..search.center_count import center_count
 from ..search.choose import Prepared, choose, ridge_candidates
 from ..search.final_solve import FinalSolve, shrink_by_root_of_rows
 from ..search.folds import leave_groups_out
 from ..search.losses import loss_for_link
 from ..search.pose import CenterChoice, Pose, auto_centers, is_given
-from ..search.record import SearchRecord
 from ..search.staged import Search
 from ..search.widths import RIDGES
 from ..solvers.iterative_dual import IterativeDual
@@ -54,18 +53,8 @@ from ..typing import (
     WidthLike,
 )
 from ..validation import LARGEST_RIDGE, check_choice, check_count, check_positive, is_subclass, look_up
-from ._base import KernelClassifier
 from ._learning import centers_in_memory, store_learnt
-from ._parameters import (
-    center_choice,
-    center_for_every_row,
-    check_centers_against,
-    check_ridge_and_centers,
-    check_search_parameters,
-    documented_fit,
-    knows_number_of,
-    scores_of_all,
-)
+from ._parameters import CenterClassifier, check_search_parameters, documented_fit
 from ._partial import Partial, TakesMoreRows
 from ._prepared import prepare
 from ._reading import Training, read
@@ -78,7 +67,7 @@ SOLVERS = {"auto": None, **PATHS, "cg": IterativeDual, "sgd": StochasticLeastSqu
 MORE_ROWS = 2
 
 
-class LSPC(TakesMoreRows, KernelClassifier):
+class LSPC(TakesMoreRows, CenterClassifier):
     r"""Least-squares probabilistic classifier.
 
     Fits the class posteriors by regularised least squares in a kernel basis,
@@ -292,7 +281,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         if data.is_sample or self.solver == "sgd":
             what = "solver='sgd'" if self.solver == "sgd" else f"{data.n_given:,} rows"
             raise ValueError(f"path needs rows that are all in memory and an exact solver, not {what}.")
-        problem = model._solve_training(data)
+        problem = model._fit_training(data)
         return ridge_path(model, problem, model._ridges_of_path(ridges, problem, data), data)
 
     def _ridges_of_path(self, ridges, problem: Problem, data: Training) -> list[float]:
@@ -300,10 +289,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             ridges = self.ridge
         return ridge_candidates(ridges, RIDGES, problem.basis.kernel, problem.rows, data.seed, self._ridge_unit)
 
-    def _fit_training(self, data: Training) -> None:
-        self._solve_training(data)
-
-    def _solve_training(self, data: Training) -> Problem:
+    def _fit_training(self, data: Training) -> Problem:
         """Choose kernel, width and ridge by leave-one-out, solve on all rows, calibrate the link."""
         self._check_against(data.rows, data.n_given)
         table = prepare(self, data)
@@ -311,8 +297,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             search = self._search(table, data, progress)
             weighs_columns = self.scaling == "auto" and not is_given(self.centers)
             staged = partial(search.staged, scaling=table.scaling, relevance=weighs_columns)
-            folds = int(self.folds) if self.selection == "cv" or data.has_groups else None
-            best, self.scaling_ = choose(search, table, self.width, staged, folds=folds)
+            best, self.scaling_ = choose(search, table, self.width, staged, folds=self._n_folds(data))
             rows = table.scaled_by(self.scaling_, data.rows)
             final = self._final_solve(search, rows, self._problem_of_all(search, rows, data), data.is_sample)
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
@@ -359,7 +344,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
             noise, most = self._ridges(table, data)[0] * data.everything.total_weight, auto_centers(data.size)
             workers = n_workers(self.n_jobs)
             return CenterChoice(center_count(learnt.kernel, noise, table.rows, most, judge, data.seed, workers))
-        return center_choice(self, table.scaling)
+        return self._choice_of_centers(table.scaling)
 
     @property
     def _may_be_local(self) -> bool:
@@ -368,14 +353,14 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _pose(self, choice: CenterChoice, density: float, seed: int) -> Pose:
         """Makes problems from rows and a kernel, with ``density`` centres per row."""
-        return Pose(self._problem, choice, density, seed, n_workers(self.n_jobs), self._is_rkhs())
+        return Pose(self._problem, choice, density, seed, n_workers(self.n_jobs), self._is_rkhs)
 
     def _problem(self, rows: Rows, basis: Basis, seed: int) -> Problem:
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
         if isinstance(basis.kernel, JointKernel):
             return JointLeastSquares(rows, basis)
         similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
-        return least_squares(rows, basis, self._is_rkhs(), similarity, solver, self._rounds, seed=seed)
+        return least_squares(rows, basis, self._is_rkhs, similarity, solver, self._rounds, seed=seed)
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
         """A function that makes the problem on all rows from a kernel and an approximate ridge."""
@@ -389,7 +374,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         def summed_up(kernel: Kernel, ridge: float) -> Problem:
             assert everything is not None
             choice = pose.centers  # chosen by leave-one-out or by the user, whose points are scaled
-            choice = center_choice(self, self.scaling_) if choice.points is not None else choice
+            choice = self._choice_of_centers(self.scaling_) if choice.points is not None else choice
             density = choice.density_in_sample(data.size, rows.n_distinct)
             problem: Any = self._pose(choice, density, data.seed)(rows, kernel).on(self.device_)
             return problem.with_sums(everything, self.scaling_, ridge)
@@ -408,7 +393,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         if isinstance(best, Candidate):
             ridge = shrink_by_root_of_rows(ridge, best.problem.rows.total_weight, rows.total_weight)
         basis = search.pose(rows, kernel).basis
-        problem = StochasticLeastSquares(rows, basis, self._is_rkhs(), int(self.passes), search.seed, int(self.folds))
+        problem = StochasticLeastSquares(rows, basis, self._is_rkhs, int(self.passes), search.seed, int(self.folds))
         return final.solve_at(problem, ridge)
 
     def _fit_sums(self, rows: Rows, partial: Partial) -> None:
@@ -428,15 +413,16 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _store_solution(self, solved: Candidate, record: SearchRecord, rows: Rows) -> None:
         self._store(solved, fit_link(self.link, solved.solution.held_out, rows), record, rows)
-        self.penalty_ = "rkhs" if self._is_rkhs() else "parameters"
+        self.penalty_ = "rkhs" if self._is_rkhs else "parameters"
 
     _ridge_is_noise = True
 
     @property
     def _learns(self) -> bool:
         """Leave-one-out of a sample has the RKHS penalty and separate classes."""
-        return self._is_rkhs() and self.class_similarity is None and self.selection == "loo"
+        return self._is_rkhs and self.class_similarity is None and self.selection == "loo"
 
+    @property
     def _is_rkhs(self) -> bool:
         """Rounding coefficients only makes sense if the coefficients themselves are penalised, as in the papers."""
         return self.penalty == "rkhs" or (self.penalty == "auto" and not self._rounds and not self._is_joint)
@@ -452,10 +438,6 @@ class LSPC(TakesMoreRows, KernelClassifier):
     def _rounds(self) -> bool:
         return as_link(self.link).rounds_coefficients
 
-    def _ridge_unit(self, size: float) -> float:
-        """The unit of the ridge when k(x, x) is about ``size``."""
-        return size if self._is_rkhs() else size**2
-
     @property
     def _makes_squares(self) -> bool:
         """Whether the solver stores a square matrix over the centres, whose number is known beforehand.
@@ -463,9 +445,9 @@ class LSPC(TakesMoreRows, KernelClassifier):
         Stochastic and conjugate gradients do not; the latter take over when all of very many rows are centres.
         """
         all_rows = isinstance(self.centers, str) and self.centers == "all"
-        is_dual = all_rows and self._is_rkhs() and self.class_similarity is None
+        is_dual = all_rows and self._is_rkhs and self.class_similarity is None
         takes_over = self.solver == "auto" and is_dual and as_kernels(self.kernel)[0].is_definite
-        return knows_number_of(self.centers) and self.solver not in ("cg", "sgd") and not takes_over
+        return self._knows_number_of_centers and self.solver not in ("cg", "sgd") and not takes_over
 
     def _check_parameters(self) -> None:
         as_link(self.link)
@@ -482,13 +464,13 @@ class LSPC(TakesMoreRows, KernelClassifier):
         if self._rounds and self.class_similarity is not None:
             raise ValueError("link='clip-parameters' cannot be combined with class_similarity; use link='clip'.")
         check_search_parameters(self)
-        check_ridge_and_centers(self, names=("auto", "all", "local", "class"))
+        self._check_ridge_and_centers(names=("auto", "all", "local", "class"))
         look_up("solver", self.solver, SOLVERS, lambda own: is_subclass(own, Path), "a subclass of Path")
 
     def _check_cg(self) -> None:
         """Conjugate gradients only solve the dual form."""
         all_rows = isinstance(self.centers, str) and self.centers == "all"
-        if not all_rows or not self._is_rkhs() or self.class_similarity is not None or self._is_precomputed:
+        if not all_rows or not self._is_rkhs or self.class_similarity is not None or self._is_precomputed:
             raise ValueError(
                 "solver='cg' needs centers='all', penalty='rkhs', a kernel other than 'precomputed' and no "
                 "class_similarity; use solver='auto' otherwise."
@@ -530,16 +512,10 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     @property
     def _solves_dual(self) -> bool:
-        return self.solver == "auto" and self._is_rkhs() and self.class_similarity is None
-
-    @property
-    def _has_own_centers(self) -> bool:
-        return self.centers == "class" if isinstance(self.centers, str) else isinstance(self.centers, tuple)
+        return self.solver == "auto" and self._is_rkhs and self.class_similarity is None
 
     def _reasons_for_memory(self) -> Iterator[str]:
         yield from super()._reasons_for_memory()
-        yield from scores_of_all(self.loo)
-        yield from center_for_every_row(self.centers)
         if self.solver == "sgd":
             yield "solver='sgd' draws random rows from memory; for a source of rows use solver='auto'."
         if self._is_joint:
@@ -547,7 +523,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
 
     def _check_against(self, rows: Rows, n_given: int) -> None:
         """Raise an error for parameters that do not match the data."""
-        check_centers_against(self, rows, n_given, self._makes_squares)
+        self._check_centers_against(rows, n_given, self._makes_squares)
         if self._is_local and (isinstance(rows.X, Items) or rows.is_sparse):
             raise ValueError("centers='local' splits rows by their columns and needs a dense X, not a sparse one.")
         if self.solver == "cg" and isinstance(rows.X, Items):
@@ -562,7 +538,7 @@ class LSPC(TakesMoreRows, KernelClassifier):
         if self._is_joint:
             _check_joint_rows(rows, self.centers)
         if self.class_similarity is not None:
-            _check_similarity(np.asarray(self.class_similarity), rows, self.centers)
+            _check_similarity(np.asarray(self.class_similarity), rows, self._has_own_centers)
 
     def _similarity(self) -> ClassSimilarity | None:
         return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
@@ -575,11 +551,11 @@ def _check_joint_rows(rows: Rows, centers) -> None:
     refuse_more_than_memory(round(b * rows.n_classes))
 
 
-def _check_similarity(L: np.ndarray, rows: Rows, centers) -> None:
+def _check_similarity(L: np.ndarray, rows: Rows, has_own_centers: bool) -> None:
     c = rows.n_classes
     if rows.is_multilabel:
         raise ValueError("class_similarity does not apply to a multi-label y, where each tag is fitted separately.")
-    if (isinstance(centers, str) and centers == "class") or isinstance(centers, tuple):
+    if has_own_centers:
         raise ValueError("class_similarity needs centres shared by all classes; use another value of centers.")
     if L.shape != (c, c):
         raise ValueError(f"class_similarity has shape {L.shape}; {c} classes need shape ({c}, {c}).")

@@ -20,9 +20,9 @@ from ..links import LINKS, as_link, fit_link
 from ..papers.surface_solvers import SOLVERS
 from ..problems.surface import Maximum, Settings, Surface
 from ..progress import Progress
+from ..search.candidates import SearchRecord
 from ..search.choose import Prepared
 from ..search.losses import loss_for_link
-from ..search.record import SearchRecord
 from ..search.staged import NEIGHBOURS, Search, supports_relevance
 from ..search.widths import TimesMedian, width_candidates
 from ..threads import n_workers

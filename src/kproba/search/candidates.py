@@ -1,8 +1,12 @@
-"""A candidate of the search: a kernel with its width and ridge, and its loss."""
+"""A candidate of the search, a kernel with its width and ridge and its loss, and the record of all that were tried."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
 
 from ..kernels import Kernel
 from ..problems.base import Problem, Solution
@@ -29,3 +33,22 @@ class Candidate(NamedTuple):
         coef = self.solution.coef()
         self.problem.clear_cache()
         return self._replace(solution=self.solution._replace(coef=lambda: coef))
+
+
+@dataclass
+class SearchRecord:
+    """All candidates that were tried, available as columns of equal length."""
+
+    entries: list[tuple] = field(default_factory=list)
+    names = ("stage", "kernel", "width", "ridge", "rows", "loss")
+
+    def add(self, stage: str, kernel: Kernel, ridges: Sequence[float], losses: Sequence[float], n_rows: int) -> None:
+        width = np.nan if kernel.width is None else kernel.width
+        self.entries += [(stage, kernel.name, width, ridge, n_rows, loss) for ridge, loss in zip(ridges, losses)]
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """A dict of arrays, in an order that does not depend on the timing of threads."""
+        order = {stage: i for i, stage in enumerate(dict.fromkeys(entry[0] for entry in self.entries))}
+        entries = sorted(self.entries, key=lambda entry: (order[entry[0]], *entry[1:]))
+        columns = zip(*entries) if entries else ([] for _ in self.names)
+        return {name: np.array(column) for name, column in zip(self.names, columns)}

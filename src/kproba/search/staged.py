@@ -20,9 +20,8 @@ from ..kernels import Kernel, Radial
 from ..problems.base import Problem, Solution
 from ..progress import Progress
 from ..threads import map_independent
-from .candidates import Candidate
+from .candidates import Candidate, SearchRecord
 from .folds import RefitWithoutFold, cross_validate
-from .record import SearchRecord
 from .widths import median_width
 
 #: Number of centres for screening candidates, and for comparing the best of them. The number of rows per centre is that

@@ -6,7 +6,7 @@ r_l = φ_l − ΨΨ_lᵀ, whose squared RKHS norm is r_l(x_l) = K_ll − ‖Ψ_l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -146,11 +146,6 @@ class Pool:
         columns = self.residuals(model, slice(0, self.size)).columns
         return 0.5 * float(np.vdot(own, columns.T @ slope)) / model.ridge
 
-    def blocks(self, which, bytes_each: int) -> Iterator:
-        """The candidates ``which`` in parts that need about one block of memory each."""
-        for part in row_slices(len(which), bytes_each, BATCH_BYTES):
-            yield which[part]
-
 
 def _check_definite(model: ImportModel, rows, columns, squared_norm, size: np.ndarray) -> None:
     """Raise an error if J has no minimum under this kernel; ``size`` (m,) is k(x, x) of the candidates."""
@@ -179,15 +174,16 @@ def one_step(model: ImportModel, pool: Pool) -> Addition | None:
     most = FINALISTS_BY_CLASS if isinstance(factors, ClassFactors) else FINALISTS
     if len(which) > most:
         curvature, lower = _mean_curvature(model, factors)
-        parts = _slices(pool, 16 * len(model.task))
+        parts = row_slices(len(which), 16 * len(model.task), BATCH_BYTES)
         decrease = np.concatenate(
-            [_predicted_decrease(model, pool.residuals(model, p), curvature, lower) for p in parts]
+            [_predicted_decrease(model, pool.residuals(model, part), curvature, lower) for part in parts]
         )
         pool.rate(decrease)
         which = np.argsort(-decrease, kind="stable")[:most]
         which = which[decrease[which] > 0.0]
     wide = 8 * len(model.task) * 4 * (model.task.loss.n_columns + 1)
-    finalists = (pool.residuals(model, part).normalised() for part in pool.blocks(which, wide))
+    parts = row_slices(len(which), wide, BATCH_BYTES)
+    finalists = (pool.residuals(model, which[part]).normalised() for part in parts)
     steps_of: Any = _class_steps if isinstance(factors, ClassFactors) else _newton_steps
     found = [steps_of(model, new, factors) for new in finalists if len(new.rows)]
     return min(found, key=lambda steps: steps.value.min()).best(factors) if found else None
@@ -199,10 +195,6 @@ def _mean_curvature(model: ImportModel, factors: Factors | ClassFactors) -> tupl
         return factors.curvatures[0][:, 0, 0], factors.lowers[0]
     curvature = model.task.rows.weight * model.task.loss.mean_curvature(model.P)
     return curvature, model.factor(curvature[:, None, None])
-
-
-def _slices(pool: Pool, bytes_each: int) -> list[slice]:
-    return row_slices(len(pool.rows), bytes_each, BATCH_BYTES)
 
 
 def _predicted_decrease(model: ImportModel, new: Residuals, curvature: np.ndarray, lower: np.ndarray) -> np.ndarray:
@@ -373,7 +365,7 @@ def exact(model: ImportModel, pool: Pool) -> Addition | None:
     """The candidate with the smallest objective after fitting its model to convergence (2001 B2, basic algorithm)."""
     merit, (a, k) = np.full(pool.draw(model), -np.inf), model.beta.shape
     best = None
-    for part in _slices(pool, 8 * len(model.task) * (2 * a + (k + 1) ** 2)):
+    for part in row_slices(len(merit), 8 * len(model.task) * (2 * a + (k + 1) ** 2), BATCH_BYTES):
         found = pool.residuals(model, part)
         new = found.normalised()
         if not len(new.rows):
