@@ -10,7 +10,7 @@ import numpy as np
 
 from ..threads import one_blas_thread
 from .kinds import NotPlainNumbers
-from .look import Look
+from .look import ROWS_OF_A_PARTITION, Look
 from .mixed import is_mixed
 from .passes import Checksum, PassRecord
 from .sources import CHUNK_BYTES, Chunk, Source, check_chunk
@@ -104,9 +104,9 @@ class DaskSource(Source):
         """A sample of the rows of the table, and which columns have gaps; only the sample is transferred."""
         import dask
 
-        X, at, add = self._given[0], dask.delayed(Look.at_partition, pure=False), dask.delayed(_sum_of_looks)
+        X, at, add = self._given[0], dask.delayed(Look.at, pure=False), dask.delayed(_sum_of_looks)
         parts = X.to_delayed() if hasattr(X, "map_partitions") else self._parts
-        looks = [at(part, number, size, seed) for number, part in enumerate(parts)]
+        looks = [at(part, number * ROWS_OF_A_PARTITION, size, seed) for number, part in enumerate(parts)]
         while len(looks) > 1:
             looks = [add(looks[k : k + 2]) for k in range(0, len(looks), 2)]
         return dask.compute(looks[0])[0]

@@ -41,11 +41,6 @@ class Look:
         gaps = np.isnan(rows).any(axis=0) if isinstance(rows, np.ndarray) else rows.isna().any().to_numpy()
         return cls(size, (rows,), rank, np.asarray(gaps)).reduced()
 
-    @classmethod
-    def at_partition(cls, rows: Any, number: int, size: int, seed: int) -> Look:
-        """Look at a partition, whose rows have numbers of their own."""
-        return cls.at(rows, number * ROWS_OF_A_PARTITION, size, seed)
-
     def __add__(self, other: Look) -> Look:
         rank = np.concatenate([self.rank, other.rank])
         total = Look(self.size, self.parts + other.parts, rank, self.gaps | other.gaps)

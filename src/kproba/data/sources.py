@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from queue import SimpleQueue
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -296,14 +298,6 @@ def _check_weight(chunk: Chunk, where) -> None:
         )
 
 
-class _Produced(NamedTuple):
-    """What the reading thread passes on: an item, an error to raise, or the end."""
-
-    item: object = None
-    error: BaseException | None = None
-    is_last: bool = False
-
-
 def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
     """The items in order, produced by a background thread that runs up to ``depth`` items ahead.
 
@@ -317,42 +311,23 @@ def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
 
 
 def _run_ahead(items: Iterable[Item], depth: int) -> Iterator[Item]:
-    ready: SimpleQueue[_Produced] = SimpleQueue()
-    slots, stop = threading.Semaphore(depth), threading.Event()
-    # a daemon, because an abandoned generator must not keep the interpreter from exiting
-    thread = threading.Thread(target=_produce, args=(items, ready, slots, stop), name="kproba-ahead", daemon=True)
-    thread.start()
-    try:
-        while True:
-            produced = ready.get()
-            slots.release()
-            if produced.error is not None:
-                raise produced.error
-            if produced.is_last:
-                return
-            yield produced.item  # type: ignore[misc]
-            del produced  # otherwise the last chunk would stay in memory while we wait for the next
-    finally:
-        stop.set()
-        slots.release()  # the thread may be waiting for a free slot
-        thread.join()
-
-
-def _produce(items: Iterable, ready: SimpleQueue[_Produced], slots: threading.Semaphore, stop: threading.Event) -> None:
-    """Put items in the queue as slots become free, until there are no more or the consumer stops."""
-    last = _Produced(is_last=True)
-    try:
-        iterator = iter(items)
+    iterator, end = iter(items), object()
+    with ThreadPoolExecutor(1, initializer=_name_thread) as reader:
+        produced: deque[Future] = deque(reader.submit(next, iterator, end) for _ in range(depth))
         try:
-            while slots.acquire() and not stop.is_set():
-                ready.put(_Produced(next(iterator)))
-        except StopIteration:
-            pass
+            while (item := produced.popleft().result()) is not end:
+                produced.append(reader.submit(next, iterator, end))
+                yield item
+                del item  # otherwise the last chunk would stay in memory while we wait for the next
         finally:
-            getattr(iterator, "close", lambda: None)()
-    except BaseException as error:  # raised in the consumer, which is waiting
-        last = _Produced(error=error)
-    ready.put(last)
+            for each in produced:
+                each.cancel()
+            with suppress(RuntimeError):  # the interpreter exits, and has ended the thread
+                reader.submit(getattr(iterator, "close", lambda: None))
+
+
+def _name_thread() -> None:
+    threading.current_thread().name = "kproba-ahead"
 
 
 def inputs(source: Source, names=None, columns=None) -> Iterator[Any]:

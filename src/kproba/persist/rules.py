@@ -130,7 +130,7 @@ def _rule(spec: Any) -> Rule:
     if isinstance(spec, re.Pattern):
         return lambda value, sizes: isinstance(value, str) and spec.fullmatch(value)
     if isinstance(spec, range):
-        return lambda value, sizes: _is_integer(value) and int(value) in spec
+        return lambda value, sizes: isinstance(value, Integral) and not isinstance(value, bool) and int(value) in spec
     if isinstance(spec, type):
         return lambda value, sizes: isinstance(value, spec) and value is not ABSENT
     if spec is None or spec is ABSENT:
@@ -151,10 +151,6 @@ def _rule_of_parts(spec: tuple | list | dict) -> Rule:
         return any(of_key(pair[0], sizes) and of_value(pair[1], sizes) for of_key, of_value in pairs)
 
     return lambda value, sizes: isinstance(value, dict) and all(is_pair(pair, sizes) for pair in value.items())
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 @cache

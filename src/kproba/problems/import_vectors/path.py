@@ -65,11 +65,8 @@ class Tuning:
         loss, P = task.loss.evaluate(U, rows.labels, rows.weight)
         if rows.is_multilabel:
             return rows.mean_over_tags((P > 0.5) != rows.labels), loss / max(rows.tag_weight.sum(), 1e-300)
-        return _mean(rows, P.argmax(axis=1) != rows.labels), loss / rows.total_weight
-
-
-def _mean(rows: Rows, values: np.ndarray) -> float:
-    return float(rows.weight @ values / rows.total_weight)
+        error = float(rows.weight @ (P.argmax(axis=1) != rows.labels) / rows.total_weight)
+        return error, loss / rows.total_weight
 
 
 class PathPoint(NamedTuple):
