@@ -12,13 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
+from ..data.formats import MISSING as MISSING_CELLS
 from ..data.kinds import pandas
 
-#: Words for a missing value, as in skrub and pandas.
-MISSING = {
-    *("", "?", "...", "null", "NULL", "none", "None", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "#NA", "<NA>"),
-    *("#N/A", "#N/A N/A", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
-}
+#: Words for a missing value: those of text files, and two more that skrub knows.
+MISSING = {*MISSING_CELLS, "...", "none"}
 #: Values of categories for which this and the vectoriser have to agree, and rows of the table.
 TRIED, TRIED_ROWS = (None, "", " \t", "N/A", "never seen before", " a"), 200
 

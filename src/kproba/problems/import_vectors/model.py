@@ -334,7 +334,4 @@ def lower_factor(H: np.ndarray) -> np.ndarray:
 
 def bordered(lower: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
     """The lower factor with rows [sideᵀ, corner] appended."""
-    q, m = len(lower), len(corner)
-    out = np.zeros((q + m, q + m))
-    out[:q, :q], out[q:, :q], out[q:, q:] = lower, side.T, corner
-    return out
+    return np.block([[lower, np.zeros(side.shape)], [side.T, corner]])
