@@ -294,15 +294,6 @@ def _its_centres_are_finite_numbers(basis: Basis) -> bool:
     return accepts("number[b]" if isinstance(basis.kernel, Precomputed) else "number[bd]", centers) and len(centers) > 0
 
 
-def _its_items_are_valid(items: Any) -> bool:
-    if not isinstance(items, Sequences):
-        return accepts("object[n]", items._values)
-    frames, ends = items._frames, items._ends
-    if not accepts("moderate64[nd]", frames) or not accepts("int[n]", ends) or not len(ends):
-        return False
-    return bool((np.diff(ends, prepend=0) > 0).all()) and ends[-1] == len(frames)
-
-
 def _its_memory_is_about_all_items_in_order(items: Any) -> bool:
     n, sizes = items._n_all, map(_n_remembered, items.memory.entries.values())
     return np.array_equal(items._index, np.arange(n)) and all(size == n for size in sizes)
@@ -489,12 +480,18 @@ _DECLARATIONS = (
         relations=[_its_probabilities_are_valid, _its_covariances_are_positive_definite],
     ),
     holds(Comparisons, spec=Spec, table=Table, _models=(Models, None), own="nan64[n]", relations=[_its_models_match]),
+    holds("Items", _values="object[n]"),
     holds(
-        Items,
-        memory=Memory,
-        _index="int[n]",
-        relations=[_its_items_are_valid, _its_memory_is_about_all_items_in_order],
+        Sequences,
+        _frames="moderate64[fd]",
+        _ends="int[n]",
+        relations=[
+            ("it has no sequences", lambda items: len(items._ends) > 0),
+            ("its sequences are not in order", lambda items: (np.diff(items._ends, prepend=0) > 0).all()),
+            ("its last sequence does not end with its frames", lambda items: items._ends[-1] == len(items._frames)),
+        ],
     ),
+    holds(Items, memory=Memory, _index="int[n]", relations=[_its_memory_is_about_all_items_in_order]),
     # parts of a classifier
     holds(
         ProjectedKernel,
