@@ -42,11 +42,6 @@ def positive_of(args, model: _models.TableModel) -> Any:
     return known if known in model.classes.tolist() else model.classes[-1] if len(model.classes) == 2 else None
 
 
-def facts_of(model: _models.TableModel, args, **options) -> tuple[Facts, dict]:
-    """The facts of a report on ``args.data``, and a machine-readable description of its rows."""
-    return facts_of_rows(model, args, judge(model, args), **options)
-
-
 def judge(model: _models.TableModel, args) -> Rows:
     """The rows of ``args.data`` with the probabilities to evaluate; notes columns that look different."""
     compared = NewRows((model.about or {}).get("profile"))

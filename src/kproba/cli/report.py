@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from . import _frames, _judging, _models, _text
-from ._judging import facts_of, in_memory, labelled, positive_of, with_warning
+from ._judging import facts_of_rows, in_memory, judge, labelled, positive_of, with_warning
 
 
 def add_options(command) -> None:
@@ -34,7 +34,7 @@ def run(args) -> None:
     if args.train:
         known = labelled(model, args.train, args)
         options |= {"X_train": in_memory(known), "y_train": known.labels()}
-    facts, about = facts_of(model, args, **options)
+    facts, about = facts_of_rows(model, args, judge(model, args), **options)
     write_facts(facts, args.out)
     text = f"wrote {_text.printable(args.out)} about {facts.n_rows:,} rows"
     _text.answer(args, about | {"report": args.out}, with_warning(text, about))

@@ -209,18 +209,10 @@ def _source_of(model, X, y, sample_weight) -> Source | None:
         refuse_times(X, type(model).__name__)
         return DaskSource(X, y, sample_weight)
     if is_tensor(X):
-        return _tensor_source(X, y, sample_weight) if _is_large(model, X) else None
+        return in_memory_source(X, y, sample_weight) if _is_large(model, X) else None
     if isinstance(X, np.memmap) and not _is_large(model, X):
         return None  # joblib turns arrays into memory maps
     return as_source(X, y, sample_weight)
-
-
-def _tensor_source(X, y, sample_weight) -> TensorSource | None:
-    """A source whose rows stay on their device; None for a multi-label y."""
-    labels = np.asarray(y) if _are_plain(y) else encode_labels(y)[1]
-    check_lengths(X, labels)
-    weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
-    return None if labels.ndim == 2 else TensorSource(X, column_or_1d(y), weight)
 
 
 def _is_large(model, X) -> bool:
@@ -230,8 +222,8 @@ def _is_large(model, X) -> bool:
     return X.shape[0] > sample_size(X.shape[1]) and model._why_in_memory() is None
 
 
-def in_memory_source(X, y, sample_weight, wanted: bool) -> ArraySource | None:
-    """Checked rows as a source; None for a multi-label y, which needs rows in memory."""
+def in_memory_source(X, y, sample_weight, wanted: bool = False) -> ArraySource | None:
+    """Checked rows as a source; None for a multi-label y, which needs rows in memory. Tensors stay on their device."""
     is_single = np.ndim(y) == 1 or np.shape(y)[1:] == (1,)
     labels = column_or_1d(y, warn=True) if (wanted and is_single) or _are_plain(y) else encode_labels(y)[1]
     if labels.ndim == 2 or sparse.issparse(X) or isinstance(X, Items):
@@ -239,6 +231,9 @@ def in_memory_source(X, y, sample_weight, wanted: bool) -> ArraySource | None:
             raise ValueError("partial_fit, classes and checkpoint need dense rows with one label each.")
         return None
     check_lengths(X, labels)
+    if is_tensor(X):
+        weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+        return TensorSource(X, column_or_1d(y), weight)
     return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
 
 

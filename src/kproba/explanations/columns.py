@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn import impute, preprocessing
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from ..arrays import is_tensor, to_numpy
+from ..arrays import to_numpy
+from ..kernels.base import dense
 
 #: Transformers that compute every column from the column in the same place.
 ONE_TO_ONE = (
@@ -64,7 +64,9 @@ def columns_of(model, X, names: Sequence[str] | None = None) -> Columns:
     groups = tuple(tuple(np.flatnonzero(np.equal(origin, j)).tolist()) for j in range(d))
     if names is not None and len(names) != d:
         raise ValueError(f"feature_names has {len(names)} entries, but there are {d} columns to explain.")
-    return Columns(inputs, values_of(data), tuple(known if names is None else map(str, names)), groups)
+    return Columns(
+        inputs, np.asarray(to_numpy(dense(data))), tuple(known if names is None else map(str, names)), groups
+    )
 
 
 def origins(step) -> list[int] | None:
@@ -132,13 +134,6 @@ def _by_names(step) -> list[int] | None:
     origin = {output: j for j, name in enumerate(names) for output in step.input_to_outputs_[name]}
     outputs = list(step.get_feature_names_out())
     return [origin[output] for output in outputs] if all(output in origin for output in outputs) else None
-
-
-def values_of(X) -> np.ndarray:
-    """The values of a table of any kind."""
-    if sparse.issparse(X):
-        return X.toarray()
-    return to_numpy(X) if is_tensor(X) else np.asarray(X)
 
 
 def column_names(model, n_columns: int, names: Sequence[str] | None = None) -> list[str]:
