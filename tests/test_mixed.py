@@ -362,6 +362,13 @@ class TestEncoding:
         with pytest.raises(ValueError, match="names the column 'a', but X has no column names"):
             quick(categorical_features=["a"]).fit(np.eye(4), [0, 1, 0, 1])
 
+    def test_large_whole_numbers_are_different_categories(self):
+        """float64 cannot tell these apart."""
+        one, two = 2**53, 2**53 + 1
+        assert [as_text(v) for v in (one, two, np.int64(two), np.uint64(2**64 - 1))] == [
+            *map(str, (one, two, two, 2**64 - 1))
+        ]
+
     def test_texts(self):
         assert [as_text(v) for v in (np.float32(2), np.int8(3), 2.5, np.True_, pd.Interval(0, 1))] == [
             *("2", "3", "2.5", "True", "(0, 1]")

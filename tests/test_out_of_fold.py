@@ -20,10 +20,13 @@ from kproba import (
     cli,
     displays,
 )
-from kproba.estimators._honest import honest_probabilities
+from kproba.data.rows import Rows
+from kproba.estimators._honest import honest_probabilities, rows_with_probabilities
+from kproba.links import fit_link
 from kproba.report.facts import collect
 from kproba.report.fitted import importances_of, learning_curve_of
 from kproba.report.page import page
+from kproba.search.learnt import outer_folds
 
 ALL = [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier]
 NAMES = ["age", "income", "<b>"]
@@ -142,6 +145,133 @@ class TestClassifiers:
         bad.__dict__.update({**vars(clf), name: value})
         with pytest.raises(kproba.ModelFileError):
             kproba.save(bad, tmp_path / "m.kproba")
+
+
+@pytest.fixture
+def one_part(monkeypatch):
+    """As if there were many rows."""
+    monkeypatch.setattr(outer_folds, "FOLDS", ())
+
+
+@pytest.mark.usefixtures("one_part")
+class TestOnePart:
+    """Of many rows, only those that took no part in learning the kernel have probabilities."""
+
+    @pytest.mark.parametrize("Estimator", ALL)
+    def test_one_row_in_five_is_held_out(self, Estimator):
+        model = Estimator(random_state=0).fit(X, Y)
+        known = rows_with_probabilities(model.oof_proba_)
+        assert len(known) == 22 and np.isnan(np.delete(model.oof_proba_, known, axis=0)).all()
+        assert model.oof_proba_[known].sum(axis=1) == pytest.approx(np.ones(22))
+        assert model.fold_importances_.shape == (2, 3)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_refit_without_the_row_gives_the_same(self, seed):
+        """Under the kernel, the noise and the scaling of the fit, with the link of the rows that are not held out."""
+        X, y = waves(120, seed)
+        X[10:14], y[10] = X[14], 1 - y[14]  # copies with contradicting labels
+        clf = LSPC(random_state=seed).fit(X, y)
+        known = rows_with_probabilities(clf.oof_proba_)
+        rest = np.setdiff1d(np.arange(120), known)
+        rows = Rows.of(X, y, np.ones(120), 2)
+        link = fit_link("auto", clf.loo_scores_[rest], rows.take(rest))
+        noise = clf.ridge_ * 120
+        for i in known[:8]:
+            others = np.delete(np.arange(120), i)
+            one = LSPC(kernel=clf.kernel_, ridge=noise / 119, centers="all", scaling=None, random_state=0)
+            one.fit(clf.scaling_(X[others]), y[others])
+            expected = link.probabilities(one._scores(clf.scaling_(X[[i]])))
+            assert clf.oof_proba_[[i]] == pytest.approx(expected, abs=1e-6)
+
+    def test_learning_never_sees_the_part(self):
+        """Whatever its labels are, the parameters after a number of steps are the same."""
+        rows = Rows.of(X, Y, np.ones(110), 2)
+        part = outer_folds.outer_folds(rows, 0) == 0
+        swapped = Rows.of(X, np.where(part, 1 - Y, Y), np.ones(110), 2)
+        runs = [outer_folds.Run(each, np.flatnonzero(part), 0) for each in (rows, swapped)]
+        assert (runs[0].advance(10)[0] == runs[1].advance(10)[0]).all()
+        assert not set(runs[0].inside.number) & set(np.flatnonzero(part))
+
+    def test_pure_noise_is_not_better_than_chance(self):
+        rng, losses = np.random.default_rng(0), []
+        for seed in range(4):
+            X, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
+            clf = LSPC(random_state=seed).fit(X, y)
+            known = rows_with_probabilities(clf.oof_proba_)
+            losses.append(log_loss(y[known], clf.oof_proba_[known]))
+        assert np.mean(losses) > np.log(2) - 0.01
+
+    def test_a_ridge_that_all_rows_choose_needs_a_refit(self):
+        """Leave-one-out of the held-out part has helped to choose the ridge, so it cannot judge it."""
+        searched = LSPC(ridge=(1e-4, 1e-1), random_state=0).fit(X, Y)
+        known = rows_with_probabilities(searched.oof_proba_)
+        assert len(known) == 22
+        assert not np.allclose(searched.oof_proba_[known], searched.loo_proba_[known], atol=1e-3)
+
+    def test_tags_groups_and_weights(self):
+        tags = np.c_[X[:, 0] > 0, X[:, 1] > 0.5].astype(int)
+        assert len(rows_with_probabilities(LSPC(random_state=0).fit(X, tags).oof_proba_)) == 22
+        groups = np.arange(110) // 5
+        found = LSPC(random_state=0).fit(X, Y, groups=groups).oof_proba_
+        held_out = np.isin(np.arange(110), rows_with_probabilities(found))
+        assert all(len(set(held_out[groups == g])) == 1 for g in range(22)) and 10 <= held_out.sum() <= 35
+        weight = np.where(np.arange(110) < 2, 0.0, 1.0)
+        weighted = LSPC(random_state=0).fit(X, Y, weight)
+        assert weighted.oof_proba_[:2] == pytest.approx(weighted.predict_proba(X[:2]))
+
+    def test_a_class_that_the_part_alone_has(self):
+        fold = outer_folds.outer_folds(Rows.of(X, np.where(np.arange(110) == 7, 2, Y), np.ones(110), 3), 0)
+        for row in (7, int(np.flatnonzero(fold == 0)[0])):
+            y = np.where(np.arange(110) == row, 2, Y)
+            with pytest.warns(FewRowsWarning, match="class 2"):
+                found = LSPC(random_state=0).fit(X, y).oof_proba_
+            known = rows_with_probabilities(found)
+            assert (found[known] > 0).all() and found[known].sum(axis=1) == pytest.approx(np.ones(len(known)))
+
+    def test_decisions_and_reports_use_the_part(self):
+        model = RejectOption(LSPC(random_state=0), threshold=0.7).fit(X, Y)
+        assert model.calibrated_by_ == "oof" and len(model.calibration_proba_) == 22
+        assert model.predict_set(X[:3]).shape == (3, 2)
+        clf = LSPC(random_state=0).fit(X, Y)
+        known = rows_with_probabilities(clf.oof_proba_)
+        facts = collect(clf, X, Y, on="out-of-fold", row_names=[f"r{k}" for k in range(110)], beside={"n": range(110)})
+        assert facts.n_rows == 22 and "Another 88 training rows" in facts.notes[0]
+        assert facts.scores[0].log_loss.value == pytest.approx(log_loss(Y[known], clf.oof_proba_[known]))
+        assert {row.name for row in facts.doubtful} <= {f"r{k}" for k in known}
+        plain = collect(clf, X, Y, on="out-of-fold")
+        assert {row.name for row in plain.doubtful} <= set(map(str, known))
+
+    def test_model_files(self, tmp_path):
+        clf = LSPC(random_state=0).fit(X, Y)
+        kproba.save(clf, tmp_path / "m.kproba")
+        assert np.array_equal(kproba.load(tmp_path / "m.kproba").oof_proba_, clf.oof_proba_, equal_nan=True)
+        clf.oof_proba_[rows_with_probabilities(clf.oof_proba_)[0], 0] = np.nan
+        with pytest.raises(kproba.ModelFileError):
+            kproba.save(clf, tmp_path / "m.kproba")
+
+    def test_commands(self, tmp_path, capsys):
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("skrub")
+        path, model = tmp_path / "train.csv", tmp_path / "m.kproba"
+        frame = pandas.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(Y, "yes", "no"))
+        frame.to_csv(path, index=False)
+        assert cli.main(["fit", str(path), "--target", "y", "--model", str(model)]) == 0
+        assert "\n22 rows out of fold: error " in capsys.readouterr().out
+        assert cli.main(["evaluate", str(path), "--model", str(model), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["on"] == "out-of-fold" and found["rows"] == found["training_rows"] == 22
+        assert found["training_rows_skipped"] == 88
+        assert cli.main(["evaluate", str(path), "--model", str(model)]) == 0
+        assert "Another 88 training rows took part in learning the kernel" in "".join(capsys.readouterr())
+        skipped = np.setdiff1d(np.arange(110), rows_with_probabilities(kproba.load(model).classifier.oof_proba_))
+        frame.iloc[skipped].to_csv(tmp_path / "skipped.csv", index=False)
+        assert cli.main(["evaluate", str(tmp_path / "skipped.csv"), "--model", str(model)]) == 2
+        assert "88 of these rows took part in learning the kernel of the model" in capsys.readouterr().err
+        pandas.concat([frame, frame.assign(a=lambda rows: rows["a"] + 1)]).to_csv(path, index=False)
+        report = tmp_path / "r.html"
+        assert cli.main(["report", str(path), "--model", str(model), "--json", "--out", str(report)]) == 0
+        mixed = json.loads(capsys.readouterr().out)
+        assert mixed["on"] == "out-of-fold and held-out" and mixed["rows"] == 132 and mixed["training_rows"] == 22
 
 
 class TestHonest:

@@ -9,6 +9,7 @@ import numpy as np
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT, pandas
 from ..data.tables import LabelledTable
+from ..estimators._honest import Honest, rows_with_probabilities
 from ..report.facts import Facts, describe
 from ..report.judged import BY_NAME, HELD_OUT, TRAINING, about_rows, judged
 from . import _frames, _models, _text
@@ -52,15 +53,17 @@ def judge(model: _models.TableModel, args) -> Rows:
 
 def facts_of_rows(model: _models.TableModel, args, rows: Rows, **options) -> tuple[Facts, dict]:
     """The facts of a report on some rows, and a machine-readable description of these rows."""
-    said = about_rows(rows.on, rows.n_training, len(rows.y))
+    said = about_rows(rows.on, rows.n_training, len(rows.y), rows.n_skipped)
     about: dict[str, Any] = {"rows": len(rows.y), "on": rows.on, "training_rows": rows.n_training}
+    if rows.n_skipped:
+        about["training_rows_skipped"] = rows.n_skipped
     if rows.on == TRAINING:
         about["warning"] = said
     elif model.seen is None:
         about["warning"] = UNKNOWN
     elif rows.on != HELD_OUT:
         _text.remark(args, f"{args.data}: {said}")
-    found = judged(model.pipeline, rows.X, rows.y, rows.proba)
+    found = judged(model.pipeline, rows.X, rows.y, rows.proba)._replace(n_skipped=rows.n_skipped)
     options |= {"names": model.columns, "n_training": rows.n_training, "beside": rows.beside}
     options |= {"row_names": rows.numbers, "about_names": rows.about_numbers}
     return describe(model.pipeline, found, rows.on, **options), about
@@ -75,7 +78,7 @@ class Rows(NamedTuple):
     """Input columns, classes, probabilities to evaluate, and the kind of these probabilities; see :data:`TRAINING`.
 
     ``numbers`` are those of the rows in the file, as ``about_numbers`` says; ``beside`` are columns that the model does
-    not use.
+    not use. ``n_skipped`` further training rows took part in learning the kernel and are not evaluated.
     """
 
     X: Any
@@ -86,6 +89,12 @@ class Rows(NamedTuple):
     beside: dict[str, Any]
     on: str = HELD_OUT
     n_training: int = 0
+    n_skipped: int = 0
+
+    def take(self, which: np.ndarray) -> Rows:
+        """Some of the rows, which are in memory."""
+        X, beside = self.X.iloc[which], {name: values.iloc[which] for name, values in self.beside.items()}
+        return self._replace(X=X, y=self.y[which], proba=self.proba[which], numbers=self.numbers[which], beside=beside)
 
 
 def _judge(model: _models.TableModel, table: LabelledTable, compared: NewRows) -> Rows:
@@ -118,11 +127,24 @@ def _judge(model: _models.TableModel, table: LabelledTable, compared: NewRows) -
     left_out = model.left_out
     if left_out is None:
         return rows._replace(on=TRAINING, n_training=recognition.n_training)
-    known = np.concatenate(numbers)
+    return _with_left_out(rows, np.concatenate(numbers), left_out)
+
+
+def _with_left_out(rows: Rows, known: np.ndarray, left_out: Honest) -> Rows:
+    """The rows with honest probabilities of training rows, whose numbers are ``known``; −1 for new rows."""
     in_training = known >= 0
     rows.proba[in_training] = left_out.proba[known[in_training]]
+    n_training, evaluated = int(in_training.sum()), rows_with_probabilities(rows.proba)
+    n_skipped = len(known) - len(evaluated)
+    if n_skipped and (not len(evaluated) or isinstance(rows.X, LabelledTable)):
+        raise ValueError(
+            f"{n_skipped:,} of these rows took part in learning the kernel of the model, which has no honest "
+            "probabilities for them; evaluate it on other rows."
+        )
+    rows = rows.take(evaluated) if n_skipped else rows
     alone, among_others = BY_NAME[left_out.name]
-    return rows._replace(on=alone if in_training.all() else among_others, n_training=recognition.n_training)
+    on = alone if in_training.all() else among_others
+    return rows._replace(on=on, n_training=n_training - n_skipped, n_skipped=n_skipped)
 
 
 def _numbering(table: LabelledTable) -> tuple[int, str]:

@@ -28,7 +28,7 @@ from sklearn.base import clone
 from ..data.mixed import columns_like_codes
 from ..data.tables import LabelledTable, TableSource, row_weights
 from ..estimators import LSPC
-from ..estimators._honest import honest_probabilities
+from ..estimators._honest import honest_probabilities, rows_with_probabilities
 from ..features.plain_table import without_skrub
 from ..io import check_folder
 from . import _columns, _frames, _models, _scores, _splits, _text
@@ -336,8 +336,16 @@ def _left_out(classifier, train: Rows, positive) -> dict:
     for name, (key, _) in LEFT_OUT.items():
         proba = getattr(classifier, f"{name}_proba_", None)
         if proba is not None:
-            found[key] = _scores.scores(train.y, proba, classifier.classes_, positive, train.weight)
+            found[key] = _scores_of_known(train, proba, classifier.classes_, positive)
     return found
+
+
+def _scores_of_known(train: Rows, proba: np.ndarray, classes, positive) -> dict:
+    """The scores of the rows that have probabilities; of many rows, these are only some."""
+    known = rows_with_probabilities(proba)
+    weight = None if train.weight is None else np.asarray(train.weight)[known]
+    found = _scores.scores(np.asarray(train.y)[known], proba[known], classes, positive, weight)
+    return found if len(known) == len(proba) else found | {"rows": len(known)}
 
 
 def _held_out(model: _models.TableModel, parts, weight=None) -> dict:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -508,7 +508,9 @@ def as_text(value: Any, name: Any = None) -> str:
             f"X holds dates or durations in the column {name!r}; convert them to numbers first, for example with "
             "skrub's TableVectorizer (pip install 'kproba[tables]')."
         )
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and float(value).is_integer():
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))  # not through float, which cannot tell integers above 2**53 apart
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(float(value)))
     if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
         raise _not_a_cell(name, [type(value).__name__])

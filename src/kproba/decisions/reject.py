@@ -77,7 +77,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     calibration : {"auto", "oof", "loo", "cv"}, default="auto"
         Source of the calibration probabilities: ``oof_proba_`` of the fitted estimator; its ``loo_proba_``, which is
         slightly optimistic because it was used to choose the parameters; or ``cross_val_predict``, which refits the
-        estimator. ``"auto"`` uses the first of these that the estimator has.
+        estimator. ``"auto"`` uses the first of these that the estimator has. Rows without an out-of-fold probability
+        are left out.
     cv : int or splitter, default=5
         Folds for ``calibration="cv"``.
 
@@ -151,7 +152,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proba = self._calibrate(X, y, sample_weight, frozen)
         self.classes_ = np.asarray(self.estimator_.classes_)
         check_lengths(proba, y)
-        counted = check_weights(sample_weight, len(y)) > 0
+        counted = (check_weights(sample_weight, len(y)) > 0) & ~np.isnan(proba).any(axis=1)
         self.calibration_proba_ = np.asarray(proba, dtype=np.float64)[counted]
         self.calibration_labels_ = y[counted]
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)

@@ -19,7 +19,7 @@ from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..data.scaling import fit_scaling, scaled_rows
 from ..kernels.learnt import Learnt
-from ..links import in_blocks
+from ..links import fit_link, in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
 from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
@@ -81,19 +81,44 @@ def _in_float32(scaled: Rows, unscaled: Rows, scaling: str | None) -> Rows:
 
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
-    """Probabilities (n, c) of every row by a model fitted without its fold, under the kernel learnt without it."""
+    """Probabilities (n, c) of every row by a model fitted without its fold, under the kernel learnt without it.
+
+    NaN for rows that are in no fold.
+    """
 
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))
         return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside])
 
-    proba = np.empty((len(scaled), scaled.n_classes))
+    proba = np.full((len(scaled), scaled.n_classes), np.nan)
     workers = n_workers(model.n_jobs) if len(scaled) <= SIDE_BY_SIDE else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit of all rows has warned already
         for rows, found in map_independent(of_fold, range(len(learnt.of_folds)), workers):
             proba[rows] = found
     return proba
+
+
+def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, held_out: np.ndarray) -> np.ndarray:
+    """The same for the rows that took no part in learning the kernel, from exact leave-one-out scores under it.
+
+    Each row is left out of a fit of all other rows, so nothing has to be fitted again. The link is that of the rows in
+    no fold; a held-out row has no more influence on it than a single row of the fit has on the scores of all others.
+    """
+    unseen, others = np.flatnonzero(learnt.fold == 0), np.flatnonzero(learnt.fold < 0)
+    link = fit_link(model.link, held_out[others], scaled.take(others))
+    proba = np.full((len(scaled), scaled.n_classes), np.nan)
+    proba[unseen] = in_blocks(link.probabilities, held_out[unseen])
+    return proba
+
+
+def _suffices(model, learnt: LearntKernel, scaled: Rows, held_out: np.ndarray) -> bool:
+    """Whether leave-one-out scores are honest for the held-out part: exact, and not used to choose a ridge."""
+    if len(held_out) != len(scaled) or not learnt.has_unseen_rows:
+        return False
+    others = scaled.labels[learnt.fold < 0]
+    has_all = scaled.is_multilabel or len(np.unique(others)) == scaled.n_classes
+    return has_all and model._ridge_is_noise and _is_auto(model.ridge)
 
 
 def _proba_without_fold(model, learnt: LearntKernel, number: int, rows: Rows, X_new: np.ndarray) -> np.ndarray:
@@ -166,20 +191,26 @@ def _shares(kernel: Learnt, differences: np.ndarray) -> np.ndarray:
     return mixture @ shares / mixture.sum()
 
 
-def store_learnt(model, table: Prepared, data: Training) -> None:
-    """Set what the learnt kernel adds to the fitted attributes; call it when the model can predict."""
+def store_learnt(model, table: Prepared, data: Training, held_out: np.ndarray | None = None) -> None:
+    """Set what the learnt kernel adds to the fitted attributes; call it when the model can predict.
+
+    ``held_out`` are exact leave-one-out scores of all rows, if there are any.
+    """
     model._forget("feature_importances_", "fold_importances_", "learning_curve_", "oof_proba_")
     learnt = table.learnt
     if learnt is None:
         return
-    kernels = [learnt.kernel, *(kernel for kernel, _ in learnt.of_folds)]
-    found = importances(kernels, table.rows, data.seed)
+    found = importances([learnt.kernel, *learnt.of_runs], table.rows, data.seed)
     found = found if model.columns_ is None else model.columns_.per_column(found)
     model.feature_importances_, model.fold_importances_ = found[0], found[1:]
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
-    proba, absent = out_of_fold(model, learnt, table.rows)[data.place], np.flatnonzero(data.place < 0)
+    if held_out is not None and _suffices(model, learnt, table.rows, held_out):
+        known = _by_leave_one_out(model, learnt, table.rows, held_out)
+    else:
+        known = out_of_fold(model, learnt, table.rows)
+    proba, absent = known[data.place], np.flatnonzero(data.place < 0)
     if len(absent):  # rows of weight zero are in no fold, and no model saw them
         proba[absent] = in_blocks(model.link_.probabilities, model._scores_of_checked(data.inputs[absent]))
     model.oof_proba_ = proba

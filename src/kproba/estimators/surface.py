@@ -148,9 +148,10 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
     loo_scores_, loo_proba_ : arrays (n, n_classes): predictions for each training row by a model fitted without it.
     oof_proba_ : array (n, n_classes), if the kernel was learnt: the probabilities of each training row by a model that
         never saw its outer fold. Unlike ``loo_proba_``, they chose no more than the number of steps: use them to
-        judge the model.
+        judge the model. Above 4,000 rows, one row in five has them, and the others, which learn the kernel, are NaN.
     feature_importances_, fold_importances_ : arrays (n_features,) and (n_folds, n_features), if the kernel was learnt:
-        the share of each column in the distances of the kernel, and of those learnt without each outer fold.
+        the share of each column in the distances of the kernel, and of those learnt without each outer fold (above
+        4,000 rows, in two runs).
     learning_curve_ : dict of columns steps, leave_one_out and out_of_fold, if the kernel was learnt.
     search_results_ : dict of columns stage, kernel, width, ridge, rows and loss, with one entry per candidate tried.
     scaling_, basis_, link_ : the fitted parts.

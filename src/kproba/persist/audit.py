@@ -122,6 +122,16 @@ def _a_learning_curve(value: Any) -> bool:
     return all(accepts("nan64[n]", column) for column in value.values()) and len(lengths) == 1 and 0 not in lengths
 
 
+def _probabilities_of_some_rows(value: Any) -> bool:
+    """Probabilities of training rows; a row that took part in learning the kernel is NaN as a whole."""
+    if not accepts("nan64[nc]", value):
+        return False
+    missing = np.isnan(value)
+    return accepts("float[nc] >= 0 <= 1", value[~missing.any(axis=1)]) and bool(
+        (missing.any(1) == missing.all(1)).all()
+    )
+
+
 def _it_has_learnt_about_its_own_columns(clf) -> bool:
     """Probabilities of the classes, and importances of the columns."""
     shares, proba = getattr(clf, "feature_importances_", None), getattr(clf, "oof_proba_", None)
@@ -626,7 +636,7 @@ _DECLARATIONS = (
         scaling_=(Scaling, None),
         _multilabel=bool,
         _on_items=bool,
-        oof_proba_=(ABSENT, "float[nc] >= 0 <= 1"),
+        oof_proba_=(ABSENT, _probabilities_of_some_rows),
         feature_importances_=(ABSENT, "float[d] >= 0 <= 1"),
         fold_importances_=(ABSENT, "float[fd] >= 0 <= 1"),
         learning_curve_=(ABSENT, _a_learning_curve),

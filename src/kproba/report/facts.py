@@ -117,8 +117,20 @@ def collect(model, X=None, y=None, *, on: str = HELD_OUT, X_train=None, y_train=
     ('leave-one-out', 150, ['LSPC', 'base rates', 'logistic regression'])
     """
     check_is_fitted(model)
-    rows = judged_rows(model, X, y, on, X_train, y_train)
+    rows, known = judged_rows(model, X, y, on, X_train, y_train)
+    options = _for_some_rows(options, rows, known) if rows.n_skipped else options
     return describe(model, rows, on, X_train=X_train, y_train=y_train, **options)
+
+
+def _for_some_rows(options: dict, rows: Judged, known: np.ndarray) -> dict:
+    """The options with the names and the columns of the rows that are evaluated."""
+    n, names, beside = len(known) + rows.n_skipped, options.get("row_names"), options.get("beside")
+    called = names_of_rows(rows.X, None if names is None else np.asarray(names), n, options.get("about_names"))
+    if names is not None or not hasattr(rows.X, "iloc"):  # a frame keeps its index
+        options |= {"row_names": [called.names[k] for k in known], "about_names": called.about}
+    if beside is not None:
+        options |= {"beside": {name: values[known] for name, values in checked_beside(beside, n).items()}}
+    return options
 
 
 def describe(
@@ -179,7 +191,7 @@ def describe(
         drift=drift_of(rows, X_train, codes_train, labels, columns, random_state),
         about_names=called.about,
         **review,
-        notes=(*notes_of(model, on, n_training, len(rows.codes)), *notes),
+        notes=(*notes_of(model, on, n_training, len(rows.codes), rows.n_skipped), *notes),
     )
 
 

@@ -12,7 +12,7 @@ from ..arrays import to_numpy
 from ..data.dask import is_dask
 from ..data.labels import encode
 from ..data.tables import LabelledTable
-from ..estimators._honest import ATTRIBUTES
+from ..estimators._honest import ATTRIBUTES, rows_with_probabilities
 from ..explanations.columns import final_step
 
 #: Classifiers whose leave-one-out is not exact.
@@ -34,23 +34,33 @@ def some_rows(X, numbers):
 
 
 class Judged(NamedTuple):
-    """Evaluated rows: inputs if there are any, indices of the true classes, and probabilities."""
+    """Evaluated rows: inputs if there are any, indices of the true classes, and probabilities.
+
+    ``n_skipped`` further training rows took part in learning the kernel and have no honest probabilities.
+    """
 
     X: Any
     codes: np.ndarray
     proba: np.ndarray
+    n_skipped: int = 0
 
 
-def judged_rows(model, X, y, on: str, X_train, y_train) -> Judged:
+def judged_rows(model, X, y, on: str, X_train, y_train) -> tuple[Judged, np.ndarray]:
+    """The rows to evaluate, and their numbers among those given."""
     if on in OF_TRAINING_ROWS:
         X, y = (X_train, y_train) if y is None else (X, y)
         proba, how = _of_training_rows(model, y, on), OF_TRAINING_ROWS[on]
     elif on in (HELD_OUT, TRAINING):
         proba, how = _predicted(model, X, y), "predict_proba"
     else:
-        known = ", ".join(map(repr, (HELD_OUT, *OF_TRAINING_ROWS, TRAINING)))
-        raise ValueError(f"on must be one of {known}, got {on!r}.")
-    return judged(model, X, y, proba, how)
+        ways = ", ".join(map(repr, (HELD_OUT, *OF_TRAINING_ROWS, TRAINING)))
+        raise ValueError(f"on must be one of {ways}, got {on!r}.")
+    known = rows_with_probabilities(proba) if on == OUT_OF_FOLD else np.arange(len(proba))
+    if len(known) in (0, len(proba)) or len(proba) != len(y):  # the latter is refused
+        return judged(model, X, y, proba, how), known
+    y = np.asarray(to_numpy(y))[known]
+    found = judged(model, None if X is None else some_rows(X, known), y, proba[known], how)
+    return found._replace(n_skipped=len(proba) - len(known)), known
 
 
 def judged(model, X, y, proba, how: str = "predict_proba") -> Judged:
@@ -109,8 +119,17 @@ def _check_exclusive(model, y) -> None:
         )
 
 
-def about_rows(on: str, n_training: int, n_rows: int) -> str:
+def about_rows(on: str, n_training: int, n_rows: int, n_skipped: int = 0) -> str:
     """Which rows the results are for, and what they mean for new rows."""
+    if n_skipped:
+        return (
+            f"{_about_evaluated(on, n_training, n_rows)} Another {n_skipped:,} training rows took part in learning the "
+            "kernel and are not evaluated."
+        )
+    return _about_evaluated(on, n_training, n_rows)
+
+
+def _about_evaluated(on: str, n_training: int, n_rows: int) -> str:
     which = "All of these rows" if n_training == n_rows else f"{n_training:,} of these {n_rows:,} rows"
     if on == TRAINING and n_training < n_rows:  # an estimate: only a sample of the training rows is known
         return (
@@ -134,10 +153,10 @@ def about_rows(on: str, n_training: int, n_rows: int) -> str:
     return "All results are for rows passed as held-out. If the model was fitted on them, they are too optimistic."
 
 
-def notes_of(model, on: str, n_training: int, n_rows: int) -> list[str]:
+def notes_of(model, on: str, n_training: int, n_rows: int, n_skipped: int = 0) -> list[str]:
     """Caveats that the reader should know first."""
     final = final_step(model)
-    notes = [about_rows(on, n_training, n_rows)]
+    notes = [about_rows(on, n_training, n_rows, n_skipped)]
     if on in BY_NAME["loo"]:
         notes.append(
             "Leave-one-out scores were also used to choose the parameters and to calibrate the probabilities, so on "

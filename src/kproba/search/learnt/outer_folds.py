@@ -1,4 +1,7 @@
-"""Outer folds: everything is repeated without each fold, and the rows of that fold decide how many steps to take."""
+"""Outer folds: everything is repeated without each fold, and the rows of that fold decide how many steps to take.
+
+Many rows have a single fold: what is learnt without it is the kernel of all rows.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ from .steps import WARM_UP, Steps, refine
 
 #: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
 MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
-#: Number of folds for up to so many rows; beyond, two.
+#: Number of folds for up to so many rows. Of more, one row in ONE_IN is held out from everything, and RUNS runs with
+#: samples of their own learn from the others.
 FOLDS = ((1000, 8), (4000, 3))
-FEWEST_FOLDS = 2
+ONE_IN, RUNS = 5, 2
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
 LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
 #: With more rows than this, a sample of a thousand says too little about widths, noise and the number of centres.
@@ -37,24 +41,37 @@ MANY_ROWS = 2000
 class LearntKernel:
     """The kernel and noise of all rows, and of the rows without each fold.
 
-    ``fold`` is the fold of each row and ``curve`` the columns steps, leave_one_out and out_of_fold. ``is_sharp`` says
-    that every row should be a centre, and that local models suffice even if they share none; ``is_dense`` that one
-    system of all rows is better than local models.
+    ``fold`` is the fold of each row, or −1 for rows that are in none because there are many: the kernel is then learnt
+    from these alone. ``of_runs`` are the kernels of all runs, and ``curve`` has the columns steps, leave_one_out and
+    out_of_fold. ``is_sharp`` says that every row should be a centre, and that local models suffice even if they share
+    none; ``is_dense`` that one system of all rows is better than local models.
     """
 
     kernel: Learnt
     noise: float
     fold: np.ndarray
     of_folds: list[tuple[Learnt, float]]
+    of_runs: list[Learnt]
     curve: dict[str, np.ndarray]
     n_steps: int
     is_sharp: bool
     is_dense: bool
 
+    @property
+    def has_unseen_rows(self) -> bool:
+        """Whether some rows took no part in learning this very kernel."""
+        return holds_out_one_part(self.fold)
 
-def n_folds(n: int) -> int:
-    """Number of outer folds for n distinct rows."""
-    return next((k for most, k in FOLDS if n <= most), FEWEST_FOLDS)
+
+def outer_folds(rows: Rows, seed: int) -> np.ndarray:
+    """The fold of each row; of many rows, 0 for the part that is held out and −1 for the others."""
+    k = next((k for most, k in FOLDS if rows.n_distinct <= most), None)
+    fold = stratified_folds(rows, k or ONE_IN, seed)
+    return fold if k else np.where(fold == 0, 0, -1)
+
+
+def holds_out_one_part(fold: np.ndarray) -> bool:
+    return bool(fold.min() < 0)
 
 
 def learn(
@@ -68,8 +85,11 @@ def learn(
     workers = workers if device is None else 1
     order = canonical_order(rows)
     rows = rows.take(order)
-    fold = stratified_folds(rows, n_folds(rows.n_distinct), seed)
-    runs = [Run(rows, np.flatnonzero(fold == f), seed + f, device) for f in range(fold.max() + 1)]
+    fold = outer_folds(rows, seed)
+    held_out = [np.flatnonzero(fold == f) for f in range(fold.max() + 1)]
+    held_out *= RUNS if holds_out_one_part(fold) else 1
+    runs = [Run(rows, part, seed + number, device) for number, part in enumerate(held_out)]
+    rows = runs[0].inside if holds_out_one_part(fold) else rows
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         curve, seen = _advance_while_it_helps(runs, workers, tell)
         losses = np.array([loss for _, loss in curve.values()])
@@ -114,10 +134,12 @@ def _finish(x, fold, runs: list[Run], found: np.ndarray, curve, is_sharp: bool, 
     """The kernel of all rows, and of the folds, which are not refined: their judgement is as good without."""
     n_steps = min(curve, key=lambda steps: curve[steps][1])
     layout: Layout = runs[0].steps.layout
-    (kernel, noise), *of_folds = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
+    whole, *of_runs = [(layout.kernel(each), layout.noise(each)) for each in (x, *found)]
+    of_folds = [whole] if holds_out_one_part(fold) else of_runs
     columns = np.array([(steps, *losses) for steps, losses in curve.items()])
     names = ("steps", "leave_one_out", "out_of_fold")
-    return LearntKernel(kernel, noise, fold, of_folds, dict(zip(names, columns.T)), n_steps, is_sharp, is_dense)
+    curves, kernels = dict(zip(names, columns.T)), [kernel for kernel, _ in of_runs]
+    return LearntKernel(*whole, fold, of_folds, kernels, curves, n_steps, is_sharp, is_dense)
 
 
 class Run:
