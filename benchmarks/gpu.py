@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from functools import partial
 
 import numpy as np
@@ -33,13 +34,24 @@ NOTE = (
     "one with everything chosen. laplacian: distances of 26,000 rows of 70 columns and 10,000 centres. ten_million: "
     "float32 rows in host memory; 'floor' is features and the whole product, "
     "'precision' a fit of some rows in float32 and in float64, with the width, ridge and centres of the model of all "
-    "rows. mnist: pixels divided by 255, every row a centre, the ridge chosen on 20,000 of them. precision_of_sums: "
+    "rows. all_rows, two_million: ten columns, every row a centre beside 10,000 centres, width and ridge chosen. "
+    "mnist: pixels divided by 255, every row a centre, the ridge chosen on 20,000 of them. precision_of_sums: "
     "131,072 normal rows of 28 columns, 2,000 centres: smallest eigenvalue and mean error of the diagonal over n. "
     "tables: fits with defaults on the GPU and on the CPU of the same machine. rivals: 10,000 rows of electricity, the "
     "others test. Medians of repeats after one call that does not count, except where a fit takes many seconds."
 )
 BLOCK = 131_072
-PARTS = ("million", "laplacian", "mnist", "ten_million", "precision_of_sums", "tables", "rivals")
+PARTS = (
+    "million",
+    "laplacian",
+    "mnist",
+    "all_rows",
+    "two_million",
+    "ten_million",
+    "precision_of_sums",
+    "tables",
+    "rivals",
+)
 
 
 def posterior(X: np.ndarray) -> np.ndarray:
@@ -143,6 +155,24 @@ def precision(X, y, X_test, y_test, model, options: dict) -> dict:
         proba[name] = fitted.predict_proba(X_test.astype(dtype)).astype(np.float64)
         found[name] = log_loss(y_test, proba[name])
     return found | {"largest_difference": float(np.abs(proba["float32"] - proba["float64"]).max())}
+
+
+def all_rows(rows: int) -> dict:
+    """Every row a centre, beside 10,000 centres: width and ridge are chosen by both."""
+    X, y = normal_rows(rows, 10)
+    X_test, y_test = normal_rows(20_000, 10, seed=1)
+    options = {"kernel": "gaussian", "scaling": None, "device": "cuda", "random_state": 0}
+    LSPC(**options, centers=500).fit(X[:60_000], y[:60_000])
+    found = {"rows": rows, "log_loss": {"truth": log_loss(y_test, posterior(X_test))}, "seconds": {}}
+    for name, centers in (("10,000 centres", 10_000), ("all rows", "all")):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            model, found["seconds"][name] = results.timed(lambda c=centers: LSPC(**options, centers=c).fit(X, y))
+        found["log_loss"][name] = log_loss(y_test, model.predict_proba(X_test))
+        found[name] = {"width": model.width_, "ridge": model.ridge_, "warnings": [str(each.message) for each in seen]}
+        if hasattr(model, "loo_proba_"):
+            found[name]["loo_log_loss"] = log_loss(y, model.loo_proba_)
+    return found
 
 
 def load_mnist(data_dir):
@@ -293,6 +323,8 @@ def measured(args) -> dict:
         "million": lambda: million(torch, args.rows // 10, args.repeats),
         "laplacian": lambda: laplacian(torch, args.repeats),
         "mnist": lambda: mnist(torch, args.data_dir),
+        "all_rows": lambda: all_rows(args.rows // 20),
+        "two_million": lambda: all_rows(args.rows // 5),
         "ten_million": lambda: ten_million(torch, args.rows, args.rows // 20, args.centers),
         "precision_of_sums": lambda: precision_of_sums(torch),
         "tables": lambda: tables(args.data_dir),

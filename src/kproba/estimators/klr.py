@@ -304,7 +304,7 @@ class KernelLogisticRegression(KernelClassifier):
         """Everything but the ridge (2001 Eq. 9)."""
         solver = PAPERS.get(self.solver, self.solver) if isinstance(self.solver, str) else self.solver
         form = {"intercept": bool(self.fit_intercept), "rkhs": self._is_rkhs, "base": self.coding == "base-class"}
-        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed, **form)
+        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed, **form, device=self.device_)
 
     def _least_squares(self, rows: Rows, basis: Basis, seed: int):
         """The least-squares problem with the same basis and penalty."""

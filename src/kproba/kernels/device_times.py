@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 #: Tile of one program, its warps, and the points whose values are summed in float32; their sums are added in float64.
-ROWS, POINTS, WARPS, STAGES, SUMMED = 128, 64, 8, 2, 65_536
+ROWS, POINTS, WARPS, STAGES, SUMMED = 128, 64, 4, 2, 65_536
 #: Most columns of the data that fit into a tile, and columns of V that are multiplied at a time.
 MOST_COLUMNS, WIDTH = 128, 64
 
