@@ -55,5 +55,6 @@ class DeviceDesign(Design):
 
     def solved(self, factor) -> Any:
         """ψ = L⁻¹φ of every row, on the device and in float32."""
-        psi = self.device.solve_lower(self.device.put(factor.lower), self.there.mT).mT
+        lower = self.device.put(np.tril(factor.lower))  # LAPACK leaves other numbers above the diagonal
+        psi = self.device.solve_lower(lower, self.there.mT).mT
         return self.device.xp.astype(psi, self.device.xp.float32)
