@@ -4,6 +4,7 @@ array_api_strict has no more than the standard promises; PyTorch is met where it
 """
 
 import pickle
+from functools import partial
 from types import SimpleNamespace
 
 import array_api_strict
@@ -40,7 +41,7 @@ from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern
 from kproba.kernels import base as kernels_base
 from kproba.kernels.given import FromCallable
 from kproba.problems import device_likelihood, least_squares
-from kproba.problems.device_likelihood import DeviceDesign
+from kproba.problems.device_likelihood import DeviceDesign, design_on
 from kproba.problems.least_squares import LeastSquares
 from kproba.problems.likelihood import Likelihood
 from kproba.problems.surface import Surface
@@ -523,7 +524,10 @@ class TestLikelihoodOnADevice:
         if tags:
             rows = Rows.of(rows.X, np.eye(3)[rows.labels], rows.weight, 3)
         basis, device = Basis(Gaussian(1.5), rows.X[:60]), Device.of(tensor(rows.X))
-        here, there = Likelihood(rows, basis, tol=1e-8), Likelihood(rows, basis, tol=1e-8, device=device)
+        here, there = (
+            Likelihood(rows, basis, tol=1e-8),
+            Likelihood(rows, basis, tol=1e-8, elsewhere=partial(design_on, device)),
+        )
         assert isinstance(there._design, DeviceDesign) and not isinstance(here._design, DeviceDesign)
         for a, b in zip(here.path([1e-2, 1e-3]), there.path([1e-2, 1e-3])):
             assert_allclose(b.coef(), a.coef(), atol=1e-4)

@@ -18,6 +18,11 @@ from ..data.rows import Rows
 from .likelihood import KEEP_BYTES, LOW_PRECISION, Design
 
 
+def design_on(device: Device, rows: Rows, basis: Basis, intercept: bool) -> DeviceDesign | None:
+    """The design of the rows on a device, if it serves them."""
+    return DeviceDesign(rows, basis, intercept, device) if DeviceDesign.serves(rows, basis) else None
+
+
 class DeviceDesign(Design):
     """Φ (n, b + 1) in float64 on a device, and a copy in memory for leave-one-out."""
 
@@ -29,6 +34,7 @@ class DeviceDesign(Design):
     def serves(rows: Rows, basis: Basis) -> bool:
         """Whether the rows can be computed there, fit, and are many enough to be worth the transfers."""
         is_plain = basis.kernel.runs_on_devices and not isinstance(rows.X, Items) and not rows.is_sparse
+        is_plain = is_plain and basis.owner is None
         return is_plain and LOW_PRECISION <= len(rows) * basis.n_centers <= KEEP_BYTES // 8 - len(rows)
 
     @cached_property

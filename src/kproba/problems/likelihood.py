@@ -358,8 +358,8 @@ class Likelihood(CpuProblem):
 
     The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
     ``base``, scores are log-odds against the last class (2001 Eqs 7–9). A problem that ``is_warm`` remembers its last
-    solution for other ridges. With ``row_space``, much fewer rows than centres are solved in their row space. A
-    ``device`` computes the products with the features.
+    solution for other ridges. With ``row_space``, much fewer rows than centres are solved in their row space.
+    ``elsewhere(rows, basis, intercept)`` returns a design on a device, or None if the CPU is better.
     """
 
     rows: Rows
@@ -373,7 +373,7 @@ class Likelihood(CpuProblem):
     base: bool = False
     is_warm: bool = False
     row_space: bool = False
-    device: Device | None = None
+    elsewhere: Callable[[Rows, Basis, bool], Design | None] | None = None
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
         """The solution for every ridge λ, in the order given, each warm-started from the one before."""
@@ -453,13 +453,10 @@ class Likelihood(CpuProblem):
 
     @cached_property
     def _design(self) -> Design:
-        from .device_likelihood import DeviceDesign  # it extends Design
-
         if self._is_in_row_space:
             return RowSpace(self.rows, self.basis, self.intercept)
-        if self.device is not None and self.basis.owner is None and DeviceDesign.serves(self.rows, self.basis):
-            return DeviceDesign(self.rows, self.basis, self.intercept, self.device)
-        return Design(self.rows, self.basis, self.intercept)
+        there = None if self.elsewhere is None else self.elsewhere(self.rows, self.basis, self.intercept)
+        return Design(self.rows, self.basis, self.intercept) if there is None else there
 
     @property
     def _is_in_row_space(self) -> bool:
