@@ -36,7 +36,8 @@ NOTE = (
     "one with everything chosen. laplacian: distances of 26,000 rows of 70 columns and 10,000 centres. ten_million: "
     "float32 rows in host memory; 'floor' is features and the whole product, "
     "'precision' a fit of some rows in float32 and in float64, with the width, ridge and centres of the model of all "
-    "rows. askotch: another solver of the same system, without leverages. all_rows, two_million: ten columns, every row a centre beside 10,000 centres, width and ridge chosen. "
+    "rows. askotch: another solver of the same system, without leverages. "
+    "all_rows, two_million: ten columns, every row a centre beside 10,000 centres, width and ridge chosen. "
     "mnist: pixels divided by 255, every row a centre, the ridge chosen on 20,000 of them. precision_of_sums: "
     "131,072 normal rows of 28 columns, 2,000 centres: smallest eigenvalue and mean error of the diagonal over n. "
     "tables: fits with defaults on the GPU and on the CPU of the same machine. rivals: 10,000 rows of electricity, the "
@@ -198,9 +199,8 @@ def askotch_beside(torch, rows: int, seconds: float = 40.0) -> dict:
     solution, ours = results.timed(lambda: next(iter(dual.path([ridge]))))
     coef = torch.asarray(solution.coef(), device="cuda")
     found["conjugate gradients, with leverages"] = {"seconds": ours, "residual": left(coef)}
-    start, number, looks = time.perf_counter(), 0, []
-    for alpha in askotch.steps(torch, block, rows, Y, ridge, rows // 100):
-        number += 1
+    start, looks = time.perf_counter(), []
+    for number, alpha in enumerate(askotch.steps(torch, block, rows, Y, ridge, rows // 100), 1):
         if number % 100 == 0:  # the rows of all blocks are those of one product
             looks.append({"products": number // 100, "seconds": time.perf_counter() - start, "residual": left(alpha)})
             if looks[-1]["seconds"] > seconds:
