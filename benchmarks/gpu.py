@@ -375,6 +375,7 @@ def measured(args) -> dict:
     payload = before | payload if args.parts else payload
     for name in args.parts or parts:
         payload[name] = parts[name]()
+        payload["commits"] = payload.get("commits", {}) | {name: results.commit()}  # parts may be run one at a time
         print(name, payload[name], file=sys.stderr, flush=True)
         results.write("gpu", payload, args.out)  # a part that fails loses no others
     return payload

@@ -4,6 +4,7 @@ array_api_strict has no more than the standard promises; PyTorch is met where it
 """
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -40,7 +41,7 @@ from kproba.explanations.shapley import KernelSum
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
 from kproba.kernels import base as kernels_base
 from kproba.kernels.given import FromCallable
-from kproba.problems import device_likelihood, least_squares
+from kproba.problems import device_likelihood, least_squares, leave_one_out
 from kproba.problems.device_likelihood import DeviceDesign, design_on
 from kproba.problems.least_squares import LeastSquares
 from kproba.problems.likelihood import Likelihood
@@ -520,7 +521,7 @@ def _only_rounded(system):
 class TestLikelihoodOnADevice:
     @pytest.mark.parametrize("tags", [False, True])
     def test_same_path(self, rows, tensor, tags, monkeypatch):
-        monkeypatch.setattr(device_likelihood, "LOW_PRECISION", 0)
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
         if tags:
             rows = Rows.of(rows.X, np.eye(3)[rows.labels], rows.weight, 3)
         basis, device = Basis(Gaussian(1.5), rows.X[:60]), Device.of(tensor(rows.X))
@@ -534,15 +535,30 @@ class TestLikelihoodOnADevice:
             assert_allclose(b.held_out, a.held_out, atol=1e-4)
 
     def test_estimator(self, data, tensor, monkeypatch):
-        monkeypatch.setattr(device_likelihood, "LOW_PRECISION", 0)
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
         X, y = data
         params = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-3, "random_state": 0}
         there, here = (KernelLogisticRegression(**params).fit(rows, y) for rows in (tensor(X), X))
         assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-3)
 
+    @pytest.mark.parametrize("base", [False, True])
+    def test_leave_one_out_by_one_step(self, rows, tensor, base, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        here = Likelihood(rows, Basis(Gaussian(1.5), rows.X[:60]), tol=1e-10, base=base)
+        there = replace(here, elsewhere=partial(design_on, Device.of(tensor(rows.X))))
+        called = []
+        own = DeviceDesign.spread_of_classes
+        monkeypatch.setattr(DeviceDesign, "spread_of_classes", lambda *args: called.append(1) or own(*args))
+        objective, some = here.objective(1e-2), np.arange(0, 700, 7)
+        point = here.solve(objective).point
+        expected = leave_one_out.leave_one_out(objective, point, some, 0.0)
+        found = leave_one_out.leave_one_out(there.objective(1e-2), point, some, 0.0)
+        assert called and np.abs(expected - objective.loss.scores(point.U)[some]).max() > 0.01
+        assert_allclose(found, expected, atol=1e-7)
+
     def test_few_or_other_rows_stay_on_the_cpu(self, rows):
         assert not DeviceDesign.serves(rows, Basis(Gaussian(1.5), rows.X[:60]))
-        many = Rows.of(np.tile(rows.X, (30, 1)), np.tile(rows.labels, 30), np.ones(30 * len(rows)), 3)
+        many = Rows.of(np.tile(rows.X, (4, 1)), np.tile(rows.labels, 4), np.ones(4 * len(rows)), 3)
         assert DeviceDesign.serves(many, Basis(Gaussian(1.5), rows.X[:60]))
         assert not DeviceDesign.serves(many, Basis(FromCallable(gaussian), rows.X[:60]))
 
