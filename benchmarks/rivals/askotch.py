@@ -1,6 +1,8 @@
 """ASkotch (Rathore et al., arXiv 2407.10070, Algorithm 2): accelerated sketch-and-project for (K + ρI)α = Y.
 
-Each step solves a block of randomly drawn rows approximately, with a Nyström preconditioner of the block.
+Each step solves a block of randomly drawn rows approximately, with a Nyström preconditioner of the block. This is an
+implementation of our own, with one setting of its parameters and not compared with the authors': its residuals say
+little about what theirs would reach.
 """
 
 from __future__ import annotations

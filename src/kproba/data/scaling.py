@@ -162,7 +162,8 @@ def _weighted_quantiles(rows: Rows, levels) -> np.ndarray:
         first, number = distinct(rows.keys)
         first = first[:QUANTILE_ROWS]  # sorted by key: a random sample that does not depend on weights
         X, weight = X[first], np.bincount(number, weight)[: len(first)]
-    return np.column_stack([_quantiles_of_column(column, weight, levels) for column in X.T])
+    found = [_quantiles_of_column(column, weight, levels) for column in X.T]
+    return np.array(found, dtype=np.float64).reshape(X.shape[1], len(levels)).T
 
 
 def _quantiles_of_column(values: np.ndarray, weight: np.ndarray, levels) -> np.ndarray:
@@ -171,7 +172,7 @@ def _quantiles_of_column(values: np.ndarray, weight: np.ndarray, levels) -> np.n
     reached = np.cumsum(weight[order])
     # the slack is there because sums of weights and counts of repeated rows must give the same result
     picks = [np.argmax(reached >= level * reached[-1] - 1e-12 * reached[-1]) for level in levels]
-    return values[order[picks]].astype(np.float64)
+    return values[order[picks]]
 
 
 def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
