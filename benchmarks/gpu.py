@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from functools import partial
 
 import numpy as np
 from sklearn.metrics import log_loss
 
-from kproba import LSPC, SurfaceKernelClassifier
+from kproba import LSPC, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.arrays import Device, to_numpy
 from kproba.basis.basis import Basis, MomentsOf
 from kproba.basis.device_basis import DeviceBasis
@@ -24,8 +25,10 @@ from kproba.data.sources import TensorSource
 from kproba.kernels import Gaussian
 from kproba.kernels.radial import manhattan_on_device
 from kproba.metrics import calibration_error
+from kproba.solvers.device_iterative_dual import DeviceIterativeDual
 
 from . import results
+from .rivals import askotch
 
 NOTE = (
     "million: rows on the GPU. 'floor' is squared distances by one product, exp and a float32 product a block, with "
@@ -33,13 +36,27 @@ NOTE = (
     "one with everything chosen. laplacian: distances of 26,000 rows of 70 columns and 10,000 centres. ten_million: "
     "float32 rows in host memory; 'floor' is features and the whole product, "
     "'precision' a fit of some rows in float32 and in float64, with the width, ridge and centres of the model of all "
-    "rows. mnist: pixels divided by 255, every row a centre, the ridge chosen on 20,000 of them. precision_of_sums: "
+    "rows. askotch: another solver of the same system, "
+    "without leverages, implemented by us and with one setting only. "
+    "all_rows, two_million: ten columns, every row a centre beside 10,000 centres, width and ridge chosen. "
+    "mnist: pixels divided by 255, every row a centre, the ridge chosen on 20,000 of them. precision_of_sums: "
     "131,072 normal rows of 28 columns, 2,000 centres: smallest eigenvalue and mean error of the diagonal over n. "
     "tables: fits with defaults on the GPU and on the CPU of the same machine. rivals: 10,000 rows of electricity, the "
     "others test. Medians of repeats after one call that does not count, except where a fit takes many seconds."
 )
 BLOCK = 131_072
-PARTS = ("million", "laplacian", "mnist", "ten_million", "precision_of_sums", "tables", "rivals")
+PARTS = (
+    "million",
+    "laplacian",
+    "mnist",
+    "all_rows",
+    "askotch",
+    "two_million",
+    "ten_million",
+    "precision_of_sums",
+    "tables",
+    "rivals",
+)
 
 
 def posterior(X: np.ndarray) -> np.ndarray:
@@ -145,6 +162,53 @@ def precision(X, y, X_test, y_test, model, options: dict) -> dict:
     return found | {"largest_difference": float(np.abs(proba["float32"] - proba["float64"]).max())}
 
 
+def all_rows(rows: int) -> dict:
+    """Every row a centre, beside 10,000 centres: width and ridge are chosen by both."""
+    X, y = normal_rows(rows, 10)
+    X_test, y_test = normal_rows(20_000, 10, seed=1)
+    options = {"kernel": "gaussian", "scaling": None, "device": "cuda", "random_state": 0}
+    LSPC(**options, centers=500).fit(X[:60_000], y[:60_000])
+    found = {"rows": rows, "log_loss": {"truth": log_loss(y_test, posterior(X_test))}, "seconds": {}}
+    for name, centers in (("10,000 centres", 10_000), ("all rows", "all")):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            model, found["seconds"][name] = results.timed(lambda c=centers: LSPC(**options, centers=c).fit(X, y))
+        found["log_loss"][name] = log_loss(y_test, model.predict_proba(X_test))
+        found[name] = {"width": model.width_, "ridge": model.ridge_, "warnings": [str(each.message) for each in seen]}
+        if hasattr(model, "loo_proba_"):
+            found[name]["loo_log_loss"] = log_loss(y, model.loo_proba_)
+    return found
+
+
+def askotch_beside(torch, rows: int, seconds: float = 40.0) -> dict:
+    """Relative residuals of conjugate gradients and of ASkotch for the targets alone, against seconds."""
+    X, y = normal_rows(rows, 10)
+    kernel, ridge = Gaussian(2.5), 4e-7 * rows
+    there, Y = torch.asarray(X, device="cuda"), torch.asarray(np.eye(2)[y], device="cuda")
+    device, found = Device.of(there), {"rows": rows, "width": 2.5, "total_ridge": ridge}
+
+    def left(alpha) -> float:
+        image = kernel.times_on_device(device, there, there, alpha.float()) + ridge * alpha
+        return float((Y - image).norm() / Y.norm())
+
+    def block(i, V):
+        if V is None:
+            return kernel.gram_on_device(device, there[i].double())
+        return kernel.times_on_device(device, there[i], there, V.float())
+
+    dual = DeviceIterativeDual(X, kernel, np.ones(rows), np.eye(2)[y], device=device)
+    solution, ours = results.timed(lambda: next(iter(dual.path([ridge]))))
+    coef = torch.asarray(solution.coef(), device="cuda")
+    found["conjugate gradients, with leverages"] = {"seconds": ours, "residual": left(coef)}
+    start, looks = time.perf_counter(), []
+    for number, alpha in enumerate(askotch.steps(torch, block, rows, Y, ridge, rows // 100), 1):
+        if number % 100 == 0:  # the rows of all blocks are those of one product
+            looks.append({"products": number // 100, "seconds": time.perf_counter() - start, "residual": left(alpha)})
+            if looks[-1]["seconds"] > seconds:
+                break
+    return found | {"askotch": looks}
+
+
 def load_mnist(data_dir):
     """X_train, y_train, X_test, y_test with pixels between 0 and 1."""
     from kproba.data.real import load
@@ -204,16 +268,23 @@ def shuffled(name: str, data_dir) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(table.X, dtype=np.float64)[order], np.asarray(table.y)[order]
 
 
-def tables(data_dir) -> dict:
-    """Fits with defaults on the GPU and on the CPU of the same machine."""
+def tables(data_dir, only=None, before: dict | None = None) -> dict:
+    """Fits with defaults on the GPU and on the CPU of the same machine; ``only`` these, the others as ``before``."""
     letter, covertype = shuffled("letter", data_dir), shuffled("covertype_93k", data_dir)
     fits = {
         "LSPC, letter, 16,000 rows": (LSPC, letter, 16_000),
         "LSPC, letter, 1,000 rows": (LSPC, letter, 1000),
+        "surface, covertype_93k, 10,000 rows": (SurfaceKernelClassifier, covertype, 10_000),
         "surface, covertype_93k, 80,000 rows": (SurfaceKernelClassifier, covertype, 80_000),
+        "KLR, letter, 3,000 rows": (KernelLogisticRegression, letter, 3000),
+        "KLR, letter, 10,000 rows": (KernelLogisticRegression, letter, 10_000),
     }
-    LSPC(device="cuda", random_state=0).fit(letter[0][:500], letter[1][:500])
-    return {name: on_both(*fit) for name, fit in fits.items()}
+    for kind in (LSPC, SurfaceKernelClassifier):
+        kind(device="cuda", random_state=0).fit(letter[0][:500], letter[1][:500])
+    found = dict(before or {})
+    for name in only or fits:
+        found[name] = on_both(*fits[name])
+    return found
 
 
 def on_both(kind, table, n: int) -> dict:
@@ -288,20 +359,24 @@ def measured(args) -> dict:
     """Everything that needs the GPU."""
     import torch
 
+    before = results.read("gpu", args.out) or {}
     payload = {"note": NOTE, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
     parts = {
         "million": lambda: million(torch, args.rows // 10, args.repeats),
         "laplacian": lambda: laplacian(torch, args.repeats),
         "mnist": lambda: mnist(torch, args.data_dir),
+        "all_rows": lambda: all_rows(args.rows // 20),
+        "askotch": lambda: askotch_beside(torch, args.rows // 20),
+        "two_million": lambda: all_rows(args.rows // 5),
         "ten_million": lambda: ten_million(torch, args.rows, args.rows // 20, args.centers),
         "precision_of_sums": lambda: precision_of_sums(torch),
-        "tables": lambda: tables(args.data_dir),
+        "tables": lambda: tables(args.data_dir, args.tables, before.get("tables")),
         "rivals": lambda: rivals(args.data_dir),
     }
-    before = results.read("gpu", args.out) or {}
     payload = before | payload if args.parts else payload
     for name in args.parts or parts:
         payload[name] = parts[name]()
+        payload["commits"] = payload.get("commits", {}) | {name: results.commit()}  # parts may be run one at a time
         print(name, payload[name], file=sys.stderr, flush=True)
         results.write("gpu", payload, args.out)  # a part that fails loses no others
     return payload
@@ -313,6 +388,7 @@ def main(argv=None) -> None:
     parser.add_argument("--centers", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--parts", nargs="*", choices=PARTS)
+    parser.add_argument("--tables", nargs="*", help="only these fits of the part 'tables'")
     parser.add_argument("--lightgbm", action="store_true", help="only LightGBM on mnist, added to the file")
     args = parser.parse_args(argv)
     if args.lightgbm:

@@ -663,6 +663,10 @@ def gpu(payload: dict) -> str:
     ratio = f"{ten['seconds'] / ten['floor_seconds']:.2f}"
     rows.append([f"{shape}: fit", f"{ten['seconds']:.1f}", ratio, _loss_and_best(ten["log_loss"], "float32")])
     rows += [_digits("mnist, 60,000 rows, all of them centres: fit", mnist)]
+    for name in ("all_rows", "two_million"):
+        rows += _all_rows(payload[name]) if name in payload else []
+    if "askotch" in payload:
+        rows += _solvers(payload["askotch"])
     if "lightgbm_on_mnist" in payload:
         rows += [_digits("mnist: LightGBM, defaults, on the CPU of another machine", payload["lightgbm_on_mnist"])]
     for name, cell in payload.get("tables", {}).items():
@@ -676,6 +680,35 @@ def gpu(payload: dict) -> str:
             [f"electricity, 10,000 rows: {name}", _seconds(cell["seconds"]), "—", f"{cell['log_loss']:.4f}{error}"]
         )
     return markdown(["", "seconds", "time / floor", "test log-loss"], rows)
+
+
+def _all_rows(cell: dict) -> list[list[str]]:
+    return [
+        [
+            f"{cell['rows']:,} × 10 rows, {name} as centres: fit".replace("centres as centres", "centres"),
+            _seconds(seconds),
+            "—",
+            _loss_and_best(cell["log_loss"], name),
+        ]
+        for name, seconds in cell["seconds"].items()
+    ]
+
+
+def _solvers(cell: dict) -> list[list[str]]:
+    """Conjugate gradients beside the last look at the other solver."""
+    both = {
+        "conjugate gradients and leverages": cell["conjugate gradients, with leverages"],
+        "ASkotch (our own implementation, untuned; stopped)": cell["askotch"][-1],
+    }
+    return [
+        [
+            f"the same system of {cell['rows']:,} rows: {name}",
+            _seconds(each["seconds"]),
+            "—",
+            f"residual {each['residual']:.1e}",
+        ]
+        for name, each in both.items()
+    ]
 
 
 def _loss_and_best(losses: dict, name: str) -> str:

@@ -4,12 +4,18 @@ array_api_strict has no more than the standard promises; PyTorch is met where it
 """
 
 import pickle
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import array_api_strict
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
 
 from kproba import (
     LSPC,
@@ -29,16 +35,25 @@ from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
 from kproba.data.sources import TensorSource
 from kproba.estimators import _reading
+from kproba.exceptions import ConvergenceWarning
 from kproba.explanations import shapley
 from kproba.explanations.shapley import KernelSum
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
+from kproba.kernels import base as kernels_base
+from kproba.kernels.given import FromCallable
+from kproba.problems import device_likelihood, least_squares, leave_one_out
+from kproba.problems.device_likelihood import DeviceDesign, design_on
 from kproba.problems.least_squares import LeastSquares
+from kproba.problems.likelihood import Likelihood
+from kproba.problems.surface import Surface
 from kproba.search.learnt import many_rows
 from kproba.search.learnt.device_sample import scores_of_others
 from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import learn
 from kproba.search.learnt.parameters import Layout
+from kproba.solvers import device_iterative_dual
 from kproba.solvers.device_dual import DeviceDual
+from kproba.solvers.device_iterative_dual import DeviceIterativeDual
 from kproba.solvers.dual import Dual
 from oracles import gaussian
 
@@ -397,3 +412,161 @@ class TestExplanations:
         assert_allclose(there.data, X[:5])
         frozen = explanations.fix_rows(clf, tensor(X[:5]))
         assert_allclose(frozen.predict_proba(tensor(X[:5])), here.probabilities, atol=1e-8)
+
+
+class TestAllRowsWithoutTheirMatrix:
+    """Conjugate gradients on a device, against the dense solution in float64."""
+
+    @pytest.fixture(autouse=True)
+    def _few_sampled(self, monkeypatch):
+        monkeypatch.setattr(device_iterative_dual, "SAMPLED", 30)
+        monkeypatch.setattr(device_iterative_dual, "LEAF_ROWS", 40)
+
+    @staticmethod
+    def both(tensor, kernel, ridge, seed, n=120, is_weighted=True):
+        rng = np.random.default_rng(seed)
+        X, weight, T = rng.standard_normal((n, 3)), np.ones(n), rng.random((n, 2))
+        if is_weighted:
+            weight = rng.integers(1, 4, n) + rng.random(n)
+        sums, device = T * weight[:, None], Device.of(tensor(X))
+        there = DeviceIterativeDual(X, kernel, weight, sums, seed, device=device)
+        return next(iter(there.path([ridge]))), next(iter(Dual(kernel.gram(X), weight, sums).path([ridge])))
+
+    @settings(max_examples=20, deadline=None)
+    @given(
+        kernel=st.sampled_from([Gaussian, Laplacian]),
+        width=st.floats(0.3, 5.0),
+        ridge=st.sampled_from([0.1, 1.0, 10.0]),
+        seed=st.integers(0, 10_000),
+        is_weighted=st.booleans(),
+    )
+    def test_dense_solution(self, kernel, width, ridge, seed, is_weighted):
+        found, exact = self.both(array_api_strict.asarray, kernel(width), ridge, seed, is_weighted=is_weighted)
+        # residuals of the targets are at most 1e-4 of their norm, which is about 7
+        assert_allclose(found.fitted, exact.fitted, atol=2e-3)
+        assert_allclose(found.coef(), exact.coef(), atol=2e-3 / ridge * 5)
+        off = found.leverage - exact.leverage
+        assert np.sqrt(np.mean(off**2)) < 0.06 and abs(off.mean()) < 0.02
+
+    @pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplacian(2.0), Matern(1.0, 1.5)], ids=str)
+    def test_libraries(self, tensor, kernel):
+        found, exact = self.both(tensor, kernel, 0.5, 0)
+        assert_allclose(found.fitted, exact.fitted, atol=2e-3)
+        assert np.sqrt(np.mean((found.leverage - exact.leverage) ** 2)) < 0.05
+
+    def test_float64_where_float32_does_not_resolve_the_ridge(self, monkeypatch):
+        """A wide kernel and a small ridge: the residual in float32 stays above its tolerance."""
+        args = array_api_strict.asarray, Gaussian(6.0), 1e-3, 0, 400
+        found, exact = self.both(*args)
+        assert_allclose(found.fitted, exact.fitted, atol=1e-3)
+        monkeypatch.setattr(device_iterative_dual.System, "__init__", _only_rounded(device_iterative_dual.System))
+        with pytest.warns(ConvergenceWarning, match="columns above their tolerance"):
+            self.both(*args)
+
+    def test_says_that_it_did_not_converge(self, monkeypatch):
+        monkeypatch.setattr(device_iterative_dual, "MOST_PRODUCTS", 2)
+        with pytest.warns(ConvergenceWarning, match="after 2 products"):
+            self.both(array_api_strict.asarray, Laplacian(0.5), 1e-3, 0)
+
+    def test_features_that_do_not_fit_are_computed_again(self, monkeypatch):
+        expected = self.both(array_api_strict.asarray, Gaussian(1.0), 0.5, 0)[0]
+        monkeypatch.setattr(Device, "free_bytes", 0.0)
+        found = self.both(array_api_strict.asarray, Gaussian(1.0), 0.5, 0)[0]
+        assert_allclose(found.leverage, expected.leverage, rtol=1e-10)
+
+    def test_progress_counts_products(self):
+        steps = []
+        X = np.random.default_rng(0).standard_normal((60, 2))
+        device, progress = Device.of(array_api_strict.asarray(X)), SimpleNamespace(step=steps.append)
+        dual = DeviceIterativeDual(X, Laplacian(1.0), np.ones(60), X, device=device, progress=progress)
+        next(iter(dual.path([0.1])))
+        assert steps and all("times the tolerance" in each for each in steps)
+
+    def test_leaves_partition_the_rows(self):
+        X = np.random.default_rng(0).standard_normal((101, 2))
+        found = device_iterative_dual.leaves(X, 10)
+        assert sorted(np.concatenate(found).tolist()) == list(range(101)) and max(map(len, found)) <= 10
+        assert len(device_iterative_dual.leaves(np.ones((30, 2)), 10)) == 4  # equal rows are divided too
+
+    def test_estimator(self, data, tensor, monkeypatch):
+        """The public way: more centres than the dense form may have."""
+        monkeypatch.setattr(least_squares, "fits", lambda device, b: False)
+        X, y = data
+        params = {"kernel": "laplacian", "width": 4.0, "ridge": 1e-3, "centers": "all", "random_state": 0}
+        there, here = LSPC(**params).fit(tensor(X), y), LSPC(**params).fit(X, y)
+        assert isinstance(there.coef_, np.ndarray)
+        assert_allclose(there.decision_function(X), here.decision_function(X), atol=0.1)
+        assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=0.02)
+        assert log_loss(y, there.loo_proba_) == pytest.approx(log_loss(y, here.loo_proba_), rel=0.03)
+
+    def test_products_in_tiles(self, tensor, monkeypatch):
+        monkeypatch.setattr(kernels_base, "BLOCK_BYTES", 8 * 50**2)
+        X = np.random.default_rng(0).standard_normal((130, 4))
+        device, V = Device.of(tensor(X)), np.random.default_rng(1).random((70, 3))
+        for kernel in (Gaussian(1.5), Laplacian(2.0), Matern(1.0, 2.5)):
+            found = kernel.times_on_device(device, tensor(X), tensor(X[:70]), tensor(V))
+            assert_allclose(device.get(found), kernel(X, X[:70]) @ V, rtol=1e-6, atol=1e-6)
+
+
+def _only_rounded(system):
+    """An initialiser without products in float64."""
+    make = system.__init__
+
+    def initialise(self, device, times, times_exactly, *rest):
+        make(self, device, times, times, *rest)
+
+    return initialise
+
+
+class TestLikelihoodOnADevice:
+    @pytest.mark.parametrize("tags", [False, True])
+    def test_same_path(self, rows, tensor, tags, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        if tags:
+            rows = Rows.of(rows.X, np.eye(3)[rows.labels], rows.weight, 3)
+        basis, device = Basis(Gaussian(1.5), rows.X[:60]), Device.of(tensor(rows.X))
+        here, there = (
+            Likelihood(rows, basis, tol=1e-8),
+            Likelihood(rows, basis, tol=1e-8, elsewhere=partial(design_on, device)),
+        )
+        assert isinstance(there._design, DeviceDesign) and not isinstance(here._design, DeviceDesign)
+        for a, b in zip(here.path([1e-2, 1e-3]), there.path([1e-2, 1e-3])):
+            assert_allclose(b.coef(), a.coef(), atol=1e-4)
+            assert_allclose(b.held_out, a.held_out, atol=1e-4)
+
+    def test_estimator(self, data, tensor, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        X, y = data
+        params = {"kernel": "gaussian", "width": 2.0, "ridge": 1e-3, "random_state": 0}
+        there, here = (KernelLogisticRegression(**params).fit(rows, y) for rows in (tensor(X), X))
+        assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-3)
+
+    @pytest.mark.parametrize("base", [False, True])
+    def test_leave_one_out_by_one_step(self, rows, tensor, base, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        here = Likelihood(rows, Basis(Gaussian(1.5), rows.X[:60]), tol=1e-10, base=base)
+        there = replace(here, elsewhere=partial(design_on, Device.of(tensor(rows.X))))
+        called = []
+        own = DeviceDesign.spread_of_classes
+        monkeypatch.setattr(DeviceDesign, "spread_of_classes", lambda *args: called.append(1) or own(*args))
+        objective, some = here.objective(1e-2), np.arange(0, 700, 7)
+        point = here.solve(objective).point
+        expected = leave_one_out.leave_one_out(objective, point, some, 0.0)
+        found = leave_one_out.leave_one_out(there.objective(1e-2), point, some, 0.0)
+        assert called and np.abs(expected - objective.loss.scores(point.U)[some]).max() > 0.01
+        assert_allclose(found, expected, atol=1e-7)
+
+    def test_few_or_other_rows_stay_on_the_cpu(self, rows):
+        assert not DeviceDesign.serves(rows, Basis(Gaussian(1.5), rows.X[:60]))
+        many = Rows.of(np.tile(rows.X, (4, 1)), np.tile(rows.labels, 4), np.ones(4 * len(rows)), 3)
+        assert DeviceDesign.serves(many, Basis(Gaussian(1.5), rows.X[:60]))
+        assert not DeviceDesign.serves(many, Basis(FromCallable(gaussian), rows.X[:60]))
+
+
+@pytest.mark.parametrize("only_folds", [False, True])
+def test_surface_features_on_a_device(rows, tensor, only_folds):
+    here = Surface(rows, Basis(Gaussian(1.5), rows.X[:20]), only_folds=only_folds)
+    there = here.on(Device.of(tensor(rows.X)))
+    assert isinstance(there.basis, DeviceBasis) and there.basis.use_float64 and here.on(None).basis == here.basis
+    assert_allclose(there.maximum.coef, here.maximum.coef, atol=1e-6)
+    assert_allclose(there.held_out, here.held_out, atol=1e-6)

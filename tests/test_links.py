@@ -24,6 +24,7 @@ from kproba.links import (
     positive_prior,
     softmax,
 )
+from kproba.links.base import by_row
 from kproba.links.calibrated import SoftmaxFit
 from kproba.links.calibrated_tags import TagsFit
 
@@ -519,3 +520,11 @@ class TestFitLink:
             np.testing.assert_allclose(getattr(link, name), part, rtol=1e-9)
         np.testing.assert_array_equal(link.constant, rows.constant)
         np.testing.assert_array_equal(link.prior, positive_prior(rows))
+
+
+@pytest.mark.parametrize("c", [0, 1, 2, 3, 7, 8, 26])
+def test_reductions_of_rows_are_those_of_numpy(c):
+    values = np.random.default_rng(c).standard_normal((1000, c))
+    assert np.array_equal(by_row(np.add, values), values.sum(axis=1, keepdims=True))
+    if c:
+        assert np.array_equal(by_row(np.maximum, values), values.max(axis=1, keepdims=True))

@@ -162,13 +162,17 @@ def _weighted_quantiles(rows: Rows, levels) -> np.ndarray:
         first, number = distinct(rows.keys)
         first = first[:QUANTILE_ROWS]  # sorted by key: a random sample that does not depend on weights
         X, weight = X[first], np.bincount(number, weight)[: len(first)]
-    order = np.argsort(X, axis=0, kind="stable")
-    reached = np.cumsum(weight[order], axis=0)
-    total = reached[-1]
-    columns = np.arange(X.shape[1])
-    slack = 1e-12 * total  # sums of weights and counts of repeated rows must give the same result
-    picks = [np.argmax(reached >= level * total - slack, axis=0) for level in levels]
-    return np.array([X[order[pick, columns], columns] for pick in picks], dtype=np.float64)
+    found = [_quantiles_of_column(column, weight, levels) for column in X.T]
+    return np.array(found, dtype=np.float64).reshape(X.shape[1], len(levels)).T
+
+
+def _quantiles_of_column(values: np.ndarray, weight: np.ndarray, levels) -> np.ndarray:
+    values = np.ascontiguousarray(values)
+    order = np.argsort(values)  # not stable: among equal values, any will do
+    reached = np.cumsum(weight[order])
+    # the slack is there because sums of weights and counts of repeated rows must give the same result
+    picks = [np.argmax(reached >= level * reached[-1] - 1e-12 * reached[-1]) for level in levels]
+    return values[order[picks]]
 
 
 def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:

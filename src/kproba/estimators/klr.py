@@ -16,6 +16,7 @@ from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..links import Sigmoid, Softmax
 from ..papers.plain_sgd import PlainSGD
+from ..problems.device_likelihood import design_on
 from ..problems.likelihood import KEEP_BYTES, ROWS_PER_CENTER, Likelihood
 from ..problems.missing_tags import least_squares
 from ..problems.streamed_likelihood import StreamedLikelihood
@@ -290,7 +291,8 @@ class KernelLogisticRegression(CenterClassifier):
         """Everything but the ridge (2001 Eq. 9)."""
         solver = PAPERS.get(self.solver, self.solver) if isinstance(self.solver, str) else self.solver
         form = {"intercept": bool(self.fit_intercept), "rkhs": self._is_rkhs, "base": self.coding == "base-class"}
-        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed, **form)
+        elsewhere = None if self.device_ is None else partial(design_on, self.device_)
+        return Likelihood(rows, basis, solver, float(self.tol), int(self.max_iter), seed, **form, elsewhere=elsewhere)
 
     def _least_squares(self, rows: Rows, basis: Basis, seed: int):
         """The least-squares problem with the same basis and penalty."""

@@ -245,7 +245,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
             )
             if data.everything is not None:
                 problem = problem.with_sums(data.everything, self.scaling_, self.device_)
-            held_out = self._solve(problem, data.rows)
+            held_out = self._solve(problem.on(self.device_), data.rows)
         self.search_results_ = record.columns()
         store_learnt(self, table, data)
         self._store_leave_one_out(held_out, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
@@ -9,7 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from ..threads import fill_tiles
+from ..arrays import BLOCK_BYTES
+from ..threads import fill_tiles, row_slices
 from .by_column import ByColumn
 
 #: Beyond these widths, σ² or 1/σ² overflows.
@@ -76,6 +78,16 @@ class Kernel:
     def on_device(self, device, X, Z):
         """Features of tensors X and Z, as a tensor on their device."""
         return self.of_pairs(self.pairs_on_device(device, X, Z))
+
+    def times_on_device(self, device, X, Z, V):
+        """k(X, Z)·V (n, k) in float64 for tensors in one precision, tile by tile: k(X, Z) is never stored."""
+        out, side = [], max(1, math.isqrt(BLOCK_BYTES // 8))
+        for rows in row_slices(X.shape[0], 1, side):
+            total = device.zeros((rows.stop - rows.start, V.shape[1]))
+            for points in row_slices(Z.shape[0], 1, side):
+                total += device.product(self.on_device(device, X[rows, ...], Z[points, ...]), V[points, ...])
+            out.append(total)
+        return device.xp.concat(out)
 
     def gram_on_device(self, device, Z):
         """The kernel matrix of the centres; only its lower triangle is used."""

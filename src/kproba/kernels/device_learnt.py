@@ -10,8 +10,9 @@ import torch
 import triton
 import triton.language as tl
 
-#: Tile size of one program: rows × centres, and the same for the gradient.
-ROWS, CENTERS, SIDE = 64, 64, 32
+#: Side of the tile of one program, that of a small matrix, which would leave most of the GPU idle, and the entries of a
+#: matrix that is not small; and the side for the gradient.
+LARGE, SMALL, MANY, SIDE = 64, 32, 1 << 21, 32
 
 
 @triton.jit
@@ -89,33 +90,35 @@ def column_table(rates: np.ndarray, share: np.ndarray, categorical: tuple[int, .
 
 def mixture(X, Z, columns, amplitudes):
     """Σ_i a_i k_i (n, b) of rows X (n, d) and centres Z (b, d); the last amplitude is divided by the room for pairs."""
-    return _filled(X, Z, columns, amplitudes, True, bool(amplitudes[2] > 0 or amplitudes[3] > 0))[0]
+    has_sums = bool(amplitudes[2] > 0 or amplitudes[3] > 0)
+    return _filled(X.T.contiguous(), Z.T.contiguous(), columns, amplitudes, True, has_sums)[0]
 
 
-def each_kernel(X, columns, room: float, has_sums: bool):
-    """The four kernels (4, m, m) of all pairs of rows, or only the first two."""
-    return _filled(X, X, columns, (1.0, 1.0, 1.0, 1.0 / room), False, has_sums)
+def each_kernel(turned, columns, room: float, has_sums: bool):
+    """The four kernels (4, m, m) of all pairs of rows, or only the first two; ``turned`` (d, m) are the columns."""
+    return _filled(turned, turned, columns, (1.0, 1.0, 1.0, 1.0 / room), False, has_sums)
 
 
 def _filled(X, Z, columns, amplitudes, is_mixed: bool, has_sums: bool):
-    (n, d), b = X.shape, Z.shape[0]
-    planes = 1 if is_mixed else 4 if has_sums else 2
+    """From rows X (d, n) and centres Z (d, b), transposed."""
+    (d, n), b = X.shape, Z.shape[1]
+    planes, side = 1 if is_mixed else 4 if has_sums else 2, LARGE if n * b >= MANY else SMALL
     out = torch.empty((planes, n, b), dtype=X.dtype, device=X.device)
     a = torch.asarray(amplitudes, dtype=X.dtype, device=X.device)
-    grid = (triton.cdiv(n, ROWS), triton.cdiv(b, CENTERS))
+    grid = (triton.cdiv(n, side), triton.cdiv(b, side))
     with torch.cuda.device(X.device):
-        _fill[grid](X.T.contiguous(), Z.T.contiguous(), columns, out, n, b, d, a, is_mixed, has_sums, ROWS, CENTERS)
+        _fill[grid](X, Z, columns, out, n, b, d, a, is_mixed, has_sums, side, side)
     return out
 
 
-def gradient_sums(X, columns, weights, has_sums: bool):
+def gradient_sums(turned, columns, weights, has_sums: bool):
     """For every column (6, d): Σw₁Δ, Σw₂Δ², ΣpEΔ, ΣrE²Δ, ΣpE and ΣrE² over all pairs, for weights (w₁, w₂, p, r).
 
     The sums of the tiles are added in float64 and always in the same order.
     """
-    m, d = X.shape
+    d, m = turned.shape
     n_tiles = triton.cdiv(m, SIDE)
-    out = torch.zeros((n_tiles * n_tiles, 6, d), dtype=X.dtype, device=X.device)
-    with torch.cuda.device(X.device):
-        _reduce[(n_tiles, n_tiles)](X.T.contiguous(), columns, weights, out, m, d, has_sums, SIDE)
+    out = torch.zeros((n_tiles * n_tiles, 6, d), dtype=turned.dtype, device=turned.device)
+    with torch.cuda.device(turned.device):
+        _reduce[(n_tiles, n_tiles)](turned, columns, weights, out, m, d, has_sums, SIDE)
     return out.sum(dim=0, dtype=torch.float64)

@@ -157,6 +157,14 @@ class Radial(Kernel):
         np.fill_diagonal(pairs, 0.0)
         return self.of_pairs(pairs)
 
+    def _fused_times(self, device, X, Z, V, rate: float, is_gaussian: bool):
+        """exp(−rate·dist(X, Z))·V by a kernel for GPUs; None if that does not apply."""
+        if not device.has_triton or self.categorical or X.dtype != device.xp.float32:
+            return None
+        from .device_times import MOST_COLUMNS, exponential_times  # imported here because Triton requires CUDA
+
+        return exponential_times(X, Z, V, rate, is_gaussian) if X.shape[1] <= MOST_COLUMNS else None
+
     def width_unit(self, pairs):
         return float(np.sqrt(positive_median(pairs)))
 
@@ -195,6 +203,10 @@ class Gaussian(Radial):
     def onnx_scores(self, X, Z, coef):
         return (self._onnx_pairs(X, Z) * (-0.5 / self.width**2)).exp() @ coef
 
+    def times_on_device(self, device, X, Z, V):
+        found = self._fused_times(device, X, Z, V, 0.5 / self.width**2, is_gaussian=True)
+        return super().times_on_device(device, X, Z, V) if found is None else found
+
     def by_column(self, d):
         rates = np.full(d, math.sqrt(0.5) / self.width)
         return (ByColumn("product", gaussian_columns(rates, self.categorical)),)
@@ -229,6 +241,10 @@ class Laplacian(Radial):
 
     def onnx_scores(self, X, Z, coef):
         return (onnx_with_codes(onnx_manhattan, X, Z, self.categorical) * (-1.0 / self.width)).exp() @ coef
+
+    def times_on_device(self, device, X, Z, V):
+        found = self._fused_times(device, X, Z, V, 1.0 / self.width, is_gaussian=False)
+        return super().times_on_device(device, X, Z, V) if found is None else found
 
     def by_column(self, d):
         return (ByColumn("product", laplacian_columns(np.full(d, 1.0 / self.width), categorical=self.categorical)),)

@@ -9,7 +9,17 @@ import numpy as np
 
 from ..data.rows import Rows
 from ..validation import is_subclass, look_up
-from .base import Link, PerTag, complete_by_prior, complete_tags, in_blocks, log_softplus, positive_prior, softmax
+from .base import (
+    Link,
+    PerTag,
+    by_row,
+    complete_by_prior,
+    complete_tags,
+    in_blocks,
+    log_softplus,
+    positive_prior,
+    softmax,
+)
 from .calibrated import CalibratedSoftmax
 from .calibrated_tags import Calibrated, CalibratedTags
 from .plain import Clip, ClipParameters, Ratio, Sigmoid, Softmax
@@ -25,6 +35,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "as_link",
+    "by_row",
     "complete_by_prior",
     "complete_tags",
     "fit_link",

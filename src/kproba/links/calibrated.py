@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from .base import Link, complete_by_prior, log_softplus, onnx_rise, positive_prior, rise, softmax
+from .base import Link, by_row, complete_by_prior, log_softplus, onnx_rise, positive_prior, rise, softmax
 
 #: The link has few parameters, so it is fitted on at most this many rows, and about this many rows times classes.
 LINK_ROWS, LINK_CELLS = 20_000, 100_000
@@ -104,11 +104,11 @@ class SoftmaxFit:
         slope, kappa = np.exp(log_a + delta), np.exp(log_k)
         risen, by_kappa = rise(kappa, self.q, self.prior)
         logits = np.log(self.prior) + slope * risen + self.g * offset
-        logits -= logits.max(axis=1, keepdims=True)
+        logits -= by_row(np.maximum, logits)
         p = np.exp(logits)
-        norm = p.sum(axis=1, keepdims=True)
+        norm = by_row(np.add, p)
         p /= norm
-        value = np.sum(self.share * (np.log(norm) - np.sum(self.targets * logits, axis=1, keepdims=True)))
+        value = np.sum(self.share * (np.log(norm) - by_row(np.add, self.targets * logits)))
 
         residual = self.share * (p - self.targets)
         by_slope = slope * np.einsum("ij,ij->j", residual, risen)

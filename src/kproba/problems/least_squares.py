@@ -26,6 +26,7 @@ from ..progress import Progress
 from ..solvers.cholesky import CholeskyPath
 from ..solvers.device_cholesky import DevicePath
 from ..solvers.device_dual import DeviceDual, fits
+from ..solvers.device_iterative_dual import DeviceIterativeDual
 from ..solvers.dual import Dual
 from ..solvers.iterative_dual import IterativeDual
 from ..solvers.packed_dual import PackedDual
@@ -397,6 +398,9 @@ class LeastSquares:
         np.add.at(sums, basis.row_center, rows.targets() * rows.weight[:, None])
         if not self.is_iterative and isinstance(basis, DeviceBasis):
             return DeviceDual(basis.device, basis.gram_on_device(), weight, sums)
+        if isinstance(basis, DeviceBasis) and basis.kernel.runs_on_devices:
+            options = {"seed": self.seed, "progress": self.progress, "device": basis.device}
+            return DeviceIterativeDual(basis.centers, basis.kernel, weight, sums, **options)
         kernel = partial(basis.kernel, workers=basis.workers)
         if self.is_iterative:
             return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers, self.progress)

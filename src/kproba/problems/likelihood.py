@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
+from ..arrays import Device, is_tensor
 from ..basis.basis import Basis
 from ..basis.moments import Moments
 from ..data.folds import stratified_folds
@@ -103,7 +104,7 @@ class Design:
             total.add(phi, np.empty((len(phi), 0)), weight[used[some]])
         return total.H
 
-    def solved(self, factor: CholeskyFactor) -> np.ndarray | None:
+    def solved(self, factor: CholeskyFactor) -> Any:
         """ψ = L⁻¹φ of every row if Φ is kept; in float32 if that saves time."""
         if self._kept is None:
             return None
@@ -187,7 +188,7 @@ class Preconditioner:
     rho: float
 
     @cached_property
-    def psi(self) -> np.ndarray | None:
+    def psi(self) -> Any:
         return self.design.solved(self.factors[0]) if self.own is None else None
 
     def serves(self, rho: float) -> bool:
@@ -274,6 +275,8 @@ class Objective:
         if factor.psi is None:
             return factor.whiten(self.hessian_product(point, factor.unwhiten(V)))
         other = self.rho / factor.rho if self.rho != factor.rho else 1.0  # the ridge, in units of the factor's
+        if is_tensor(factor.psi):
+            return other * V + self._product_on_device(point, factor, V, other)
         product, low = other * V, V.astype(factor.psi.dtype)
         weight, taken = self.design.rows.weight[:, None], other * factor.weight[:, None]
         for where in row_slices(len(factor.psi), factor.psi.itemsize * self.design.n_columns, BLOCK_BYTES):
@@ -282,6 +285,18 @@ class Objective:
             weighted = self.loss.curvature_product(point.P[where], U) * weight[where] - taken[where] * U
             product += psi.T @ weighted.astype(psi.dtype, copy=False)
         return product
+
+    def _product_on_device(self, point: Point, factor: Preconditioner, V: np.ndarray, other: float) -> np.ndarray:
+        psi = factor.psi
+        device, low = Device.of(psi), V.astype(np.float32)
+        U = device.product(psi, device.put(low))
+        kept: Any = self.__dict__.get("_moved")
+        if kept is None or kept[0] is not point:  # all products of a step share the probabilities
+            parts = point.P, self.design.rows.weight[:, None], factor.weight[:, None]
+            kept = self.__dict__["_moved"] = (point, *(device.put(part, np.float32) for part in parts))
+        _, P, weight, taken = kept
+        weighted = self.loss.curvature_product(P, U) * weight - (other * taken) * U
+        return device.get(device.product(psi.mT, weighted)).astype(np.float64)
 
     def preconditioner(self, point: Point, weight: np.ndarray | None = None) -> Preconditioner:
         """Least-squares factors, weighted by the mean curvature of a subset of rows or by the given weights."""
@@ -344,6 +359,7 @@ class Likelihood(CpuProblem):
     The penalty is that of the functions, tr(XᵀKX), or with ``rkhs=False`` that of the coefficients, tr(XᵀX). With
     ``base``, scores are log-odds against the last class (2001 Eqs 7–9). A problem that ``is_warm`` remembers its last
     solution for other ridges. With ``row_space``, much fewer rows than centres are solved in their row space.
+    ``elsewhere(rows, basis, intercept)`` returns a design on a device, or None if the CPU is better.
     """
 
     rows: Rows
@@ -357,6 +373,7 @@ class Likelihood(CpuProblem):
     base: bool = False
     is_warm: bool = False
     row_space: bool = False
+    elsewhere: Callable[[Rows, Basis, bool], Design | None] | None = None
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None, start=None) -> Iterator[Solution]:
         """The solution for every ridge λ, in the order given, each warm-started from the one before."""
@@ -436,8 +453,10 @@ class Likelihood(CpuProblem):
 
     @cached_property
     def _design(self) -> Design:
-        kind = RowSpace if self._is_in_row_space else Design
-        return kind(self.rows, self.basis, self.intercept)
+        if self._is_in_row_space:
+            return RowSpace(self.rows, self.basis, self.intercept)
+        there = None if self.elsewhere is None else self.elsewhere(self.rows, self.basis, self.intercept)
+        return Design(self.rows, self.basis, self.intercept) if there is None else there
 
     @property
     def _is_in_row_space(self) -> bool:

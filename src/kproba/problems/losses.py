@@ -18,6 +18,8 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import expit
 
+from ..arrays import Device, is_tensor
+
 
 @dataclass(frozen=True)
 class Multinomial:
@@ -74,10 +76,17 @@ class Multinomial:
 
     def curvature_product(self, P, V) -> np.ndarray:
         """∂²loss/∂U² applied to V (n, k), per unit of weight: V Cᵀ(diag p − ppᵀ)C row by row."""
+        if is_tensor(V):
+            return self._curvature_product_on(Device.of(V), P, V)
         D = V @ self._contrasts.T
         D *= P
         D -= P * D.sum(axis=1, keepdims=True)
         return D @ self._contrasts
+
+    def _curvature_product_on(self, device: Device, P, V):
+        C = device.xp.astype(device.put(self._contrasts), V.dtype)
+        D = device.product(V, C.mT) * P
+        return device.product(D - P * device.xp.sum(D, axis=1, keepdims=True), C)
 
     def curvature(self, P) -> np.ndarray:
         """∂²loss/∂U² (n, k, k) per unit of weight."""

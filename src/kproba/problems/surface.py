@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ..arrays import Device
+from ..arrays import Device, to_numpy
 from ..basis.basis import Basis, MomentsOf
 from ..basis.device_basis import basis_on
 from ..basis.moments import Moments
 from ..data.all_rows import SumsOverRows
 from ..data.folds import stratified_folds
+from ..data.items import Items
 from ..data.rows import Rows
 from ..progress import Progress
 from ..solvers import box_qp
@@ -96,6 +97,11 @@ class Surface(CpuProblem):
         """
         basis = basis_on(self.basis, device, use_float64=True)
         return replace(self, given=everything.sum(MomentsOf(basis, everything.encoding(scaling))))
+
+    def on(self, device: Device | None) -> Surface:
+        """The same with features on a device, in float64 like the sums."""
+        is_plain = self.basis.kernel.runs_on_devices and not isinstance(self.rows.X, Items) and not self.rows.is_sparse
+        return replace(self, basis=basis_on(self.basis, device, use_float64=True)) if is_plain else self
 
     @cached_property
     def maximum(self) -> Maximum:
@@ -175,7 +181,7 @@ class Surface(CpuProblem):
         lower = jittered_factor(H, rounding_level(np.diagonal(H)))  # singular if there are few distinct rows
         scores = np.empty((len(rows), rows.n_targets))
         for batch in self.basis.batches(rows, copies=3):
-            phi = self.basis(batch.X)
+            phi = to_numpy(self.basis(batch.X))
             phi = np.hstack([phi, np.ones((len(phi), 1), phi.dtype)])
             half = linalg.solve_triangular(lower, phi.T.astype(np.float64), lower=True, overwrite_b=True)
             leverage = np.einsum("ij,ij->j", half, half)[:, None]

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..data.rows import Rows
-from ..links import as_link, complete_by_prior, complete_tags, log_softplus, positive_prior
+from ..links import as_link, by_row, complete_by_prior, complete_tags, log_softplus, positive_prior
 
 #: With more tag scores than this, losses are computed in float32: the mean is accurate enough, in half the time.
 LOW_PRECISION = 100_000
@@ -46,8 +46,8 @@ class CalibratedLogLoss:
             rise = log_softplus(kappa * q) - log_softplus(kappa * prior)
             for slope in slopes:
                 logits = power * np.log(prior) + slope * rise
-                logits -= logits.max(axis=1, keepdims=True)
-                yield np.log(np.exp(logits).sum(axis=1)) - logits[own]
+                logits -= by_row(np.maximum, logits)
+                yield np.log(by_row(np.add, np.exp(logits))[:, 0]) - logits[own]
 
     def _of_tags(self, q, prior, labels):
         sign = 1 - 2 * labels

@@ -118,7 +118,7 @@ def solve(
         missing = missing[(left[missing] > tol[missing]) & (left[missing] < 0.1 * before)]
     converged = bool((left <= tol).all())
     if not converged:
-        _warn(left, tol, run.n_iter)
+        warn_not_converged(left, tol, run.n_iter)
     return CGSolution(root * alpha, run.n_iter, left, converged)
 
 
@@ -170,7 +170,7 @@ def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->j", A, B)
 
 
-def _warn(left: np.ndarray, tol: np.ndarray, n_iter: int) -> None:
+def warn_not_converged(left: np.ndarray, tol: np.ndarray, n_iter: int) -> None:
     warnings.warn(
         f"Conjugate gradients stopped after {n_iter} products with {np.sum(left > tol)} of {len(left)} columns above "
         f"their tolerance ({tol.min():.1e} or more); the largest relative residual is {left.max():.1e}. Increase "

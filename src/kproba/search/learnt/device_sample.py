@@ -26,12 +26,12 @@ class DeviceLeaveOneOut(NamedTuple):
     scores: Any
 
     @classmethod
-    def of(cls, device: Device, G, Y) -> DeviceLeaveOneOut:
-        """METHODS §7: s = Y − α/γ with γ = diag Γ."""
+    def of(cls, device: Device, G, Y, one=None) -> DeviceLeaveOneOut:
+        """METHODS §7: s = Y − α/γ with γ = diag Γ; ``one`` is the identity, if it is there."""
         lower = device.cholesky(G)
         if lower is None:
             raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
-        half = device.solve_lower(lower, device.eye(G.shape[0]))
+        half = device.solve_lower(lower, device.eye(G.shape[0]) if one is None else one)
         inverse, diagonal = half.mT @ half, device.xp.sum(half * half, axis=0)[:, None]
         alpha = inverse @ Y
         return cls(inverse, diagonal, alpha, Y - alpha / diagonal)
@@ -83,30 +83,32 @@ class FusedPairs:
     """The same by kernels for a GPU."""
 
     def __init__(self, device: Device, X, layout: Layout):
-        self._X, self._layout = X, layout
+        self._turned, self._layout = X.mT.contiguous(), layout
 
     def values(self, rates: np.ndarray, share: np.ndarray):
         from ...kernels.device_learnt import column_table, each_kernel  # imported here because Triton requires CUDA
 
-        self._columns = column_table(rates, share, self._layout.categorical, self._X)
-        return each_kernel(self._X, self._columns, room_for_pairs(share), self._layout.has_sums)
+        self._columns = column_table(rates, share, self._layout.categorical, self._turned)
+        return each_kernel(self._turned, self._columns, room_for_pairs(share), self._layout.has_sums)
 
     def sums(self, weights):
         from ...kernels.device_learnt import gradient_sums
 
-        return gradient_sums(self._X, self._columns, weights, self._layout.has_sums)
+        return gradient_sums(self._turned, self._columns, weights, self._layout.has_sums)
 
 
 class DeviceSample:
     """Some rows on a device."""
 
     def __init__(self, device: Device, layout: Layout):
-        self.device, self.layout = device, layout
+        self.device, self.layout, self._one = device, layout, None
 
     def load(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, blocks: None = None) -> None:
         """Take other rows; there are no blocks on a device."""
         X = self.device.put(X, np.float32)
         self._pairs: Any = (FusedPairs if self.device.has_triton else PlainPairs)(self.device, X, self.layout)
+        if self._one is None or self._one.shape[0] != X.shape[0]:
+            self._one = self.device.eye(X.shape[0])
         self._Y, self._inverse_weight = self.device.put(Y, np.float64), self.device.put(1.0 / weight)
 
     def scores(self, part: dict[str, np.ndarray]) -> np.ndarray:
@@ -115,10 +117,10 @@ class DeviceSample:
         rates, share = np.exp(part["widths"][:, None] + part["weights"]), shares(part["weights"])
         self._each = self._pairs.values(rates, share)
         self._noise = float(np.exp(part["noise"][0])) * self._inverse_weight
-        amplitudes = np.exp(part["mixture"]).tolist()
-        K = sum(a * self._each[i, ...] for i, a in zip(range(self._each.shape[0]), amplitudes))
-        G = device.to_float64(K) + device.eye(K.shape[0]) * self._noise
-        self._found = DeviceLeaveOneOut.of(device, G, self._Y)
+        amplitudes = device.put(np.exp(part["mixture"])[: self._each.shape[0]], np.float32)
+        K = device.xp.sum(self._each * amplitudes[:, None, None], axis=0)
+        G = device.to_float64(K) + self._one * self._noise
+        self._found = DeviceLeaveOneOut.of(device, G, self._Y, self._one)
         return device.get(self._found.scores)
 
     def gradient(self, part: dict[str, np.ndarray], R: np.ndarray) -> dict[str, np.ndarray]:
