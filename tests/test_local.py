@@ -242,6 +242,19 @@ class TestClassifier:
         X_new, y_new = waves(2000, seed=1)
         assert log_loss(y, clf.oof_proba_) > 0.95 * log_loss(y_new, clf.predict_proba(X_new))
 
+    @pytest.mark.parametrize("is_sharp", [True, False])
+    def test_a_sharp_learnt_kernel_shares_no_centres(self, is_sharp, monkeypatch):
+        """Each region has its own rows as centres, and those that all share only if the kernel is smooth."""
+        monkeypatch.setattr(_learning, "FEW_ROWS", 200)
+        monkeypatch.setattr(outer_folds, "MANY_ROWS", 200)
+        monkeypatch.setattr(many_rows.ManyRows, "beats_regions", lambda *_, **__: False)
+        monkeypatch.setattr(many_rows.ManyRows, "wants_all_rows", lambda *_: is_sharp)
+        X, y = waves(400)
+        clf = LSPC(random_state=0).fit(X, y)
+        own = [len(where) for where, _ in clf.basis_.regions.inside(clf.scaling_(X))]
+        n_shared = 0 if is_sharp else local.SHARED_CENTERS
+        assert len(own) > 1 and len(clf.centers_) == sum(own) + n_shared * len(own)
+
     def test_pure_noise_is_not_better_than_chance(self):
         random = np.random.default_rng(0)
         X, y = random.standard_normal((400, 4)), random.integers(2, size=400)

@@ -337,7 +337,8 @@ class LSPC(TakesMoreRows, CenterClassifier):
         learnt, is_auto = table.learnt, isinstance(self.centers, str) and self.centers == "auto"
         if learnt is not None and self._may_be_local:
             if not data.is_sample:
-                return CenterChoice(centers_in_memory(learnt, data.size, self.device_))
+                centers = centers_in_memory(learnt, data.size, self.device_)
+                return CenterChoice(centers, are_shared=not learnt.is_sharp)
             # partial_fit keeps one basis, and devices sum over all rows in one
             if learnt.is_sharp and isinstance(data.everything, AllRows) and self.device_ is None:
                 return CenterChoice("local")

@@ -84,17 +84,20 @@ class LocalProblem(CpuProblem):
         seed: int,
         workers: int,
         scale: float = 1.0,
+        share_centers: bool = True,
     ) -> LocalProblem | None:
         """Split the rows along the columns that the kernel resolves most finely, into regions times a ``scale``.
 
-        None if a region stays too large because no column divides its rows, as with categories or rare indicators.
+        Regions of a sharp kernel need not share centres, which takes a fraction of the time. None if a region stays
+        too large because no column divides its rows, as with categories or rare indicators.
         """
         most, m = round(scale * REGION_ROWS), round(scale * SHARED_CENTERS)
         first, weights = distinct(rows.keys)[0], kernel.column_weights(rows.X.shape[1])
         regions = Regions.of(rows.X[first], weights, most, rows.categorical)
         if max(len(where) for where, _ in regions.inside(rows.X[first])) > TOO_LARGE * most:
             return None
-        shared = rows.X[:0] if regions.n_regions == 1 else subset_centers(rows, kernel, m, seed).points
+        none = regions.n_regions == 1 or not share_centers
+        shared = rows.X[:0] if none else subset_centers(rows, kernel, m, seed).points
         return cls(rows, kernel, regions, shared, make, seed, workers)
 
     has_cheap_loo = has_all_loo = True

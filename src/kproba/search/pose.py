@@ -34,10 +34,14 @@ def auto_centers(n: int) -> int:
 
 @dataclass(frozen=True)
 class CenterChoice:
-    """The parameter ``centers``; ``points`` are user-given centres in the form that the basis needs."""
+    """The parameter ``centers``; ``points`` are user-given centres in the form that the basis needs.
+
+    ``are_shared`` says whether local models have centres in common beside their own.
+    """
 
     centers: Any
     points: Any = None
+    are_shared: bool = True
 
     def density(self, n: int) -> float:
         """Number of centres per distinct row, given n distinct rows."""
@@ -92,7 +96,8 @@ class Pose:
 
     def __call__(self, rows: Rows, kernel: Kernel) -> Problem:
         if self.centers.is_local:
-            local = LocalProblem.of(rows, kernel, self.make, self.seed, self.workers)
+            shares = self.centers.are_shared
+            local = LocalProblem.of(rows, kernel, self.make, self.seed, self.workers, share_centers=shares)
             if local is not None:
                 return local
             centers = subset_centers(rows, kernel, auto_centers(rows.n_distinct), self.seed)

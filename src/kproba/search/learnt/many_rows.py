@@ -7,7 +7,6 @@ shrink together, and so does the noise. Both are chosen by exact leave-one-out o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -69,10 +68,10 @@ class ManyRows:
             return True
         few, kernel, noise = subsample(self.sample, COMPARED_ROWS, 0), self.layout.kernel(x), self.layout.noise(x)
         pose = partial(LeastSquares, rkhs=True)
-        problem = LocalProblem.of(few, kernel, pose, 0, self.workers, max(few.n_distinct / self.n, LEAST_SCALE))
+        scale = max(few.n_distinct / self.n, LEAST_SCALE)
+        problem = LocalProblem.of(few, kernel, pose, 0, self.workers, scale, share_centers)
         if problem is None:
             return True
-        problem = problem if share_centers else replace(problem, shared=few.X[:0])
         (solution,) = problem.path([noise / few.total_weight])
         loss = CalibratedLogLoss()(solution.held_out, few)
         return leave_one_out_loss(kernel, noise, few, workers=self.workers) < (1.0 - LOSS_OF_REGIONS) * loss

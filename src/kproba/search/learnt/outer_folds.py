@@ -101,7 +101,7 @@ def learn(
         many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
         x, loss = many.sharpened(x)
         is_sharp = many.wants_all_rows(x, loss) and not many.beats_regions(x, share_centers=False)
-        is_dense = many.beats_regions(x)
+        is_dense = not is_sharp and many.beats_regions(x)
     return _finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense)
 
 
