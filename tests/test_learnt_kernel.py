@@ -12,7 +12,7 @@ from sklearn import clone, config_context
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 import oracles
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, threads
 from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
@@ -70,6 +70,24 @@ def held_out_probabilities(clf):
 
 
 class TestKernel:
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("n_two_valued", [0, 3, 20])
+    def test_tiles_and_threads_share_no_buffer(self, dtype, n_two_valued, monkeypatch):
+        """Tiles of a few rows, the last of which is smaller, on several threads."""
+        monkeypatch.setattr(threads, "TILE_BYTES", 1 << 10)
+        rng = np.random.default_rng(n_two_valued)
+        X, Z = (
+            np.hstack([rng.normal(size=(n, 4)), rng.integers(0, 2, (n, n_two_valued))]).astype(dtype) for n in (331, 17)
+        )
+        Z[3], X[5] = Z[2], Z[2]
+        kernel = Learnt(tuple(rng.uniform(0.1, 1.0, X.shape[1]).tolist()), (1.0, 2.0, 3.0), (0.4, 0.3, 0.2, 0.1))
+        expected = oracles.learnt_kernel(X, Z, kernel.weights, kernel.widths, kernel.mixture)
+        for workers in (1, 4):
+            found = kernel(X, Z, workers)
+            assert found.dtype == dtype
+            assert found == pytest.approx(expected, abs=1e-12 if dtype is np.float64 else 3e-6)
+        np.testing.assert_array_equal(kernel(X, Z, 1), kernel(X, Z, 4))
+
     @settings(max_examples=25, deadline=None)
     @given(st.integers(1, 5), st.integers(0, 10_000), st.booleans())
     def test_equals_the_sums_written_out(self, d, seed, two_valued):

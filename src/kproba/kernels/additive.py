@@ -19,6 +19,7 @@ from .base import Kernel, symmetrised
 from .by_column import ByColumn, laplacian_columns
 from .codes import code_columns, differ, onnx_unequal, split_columns, unequal
 from .radial import positive_median
+from .scratch import Scratch
 
 #: Smallest 1 − Σu² by which the pairs kernel is divided, if one column has nearly all of the weight.
 LEAST_PAIRS = 2e-3
@@ -57,12 +58,13 @@ def _sums_of_numbers(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Cal
     low, high = Z.min(axis=0), Z.max(axis=0)
     is_high = np.equal(Z, high)
     two = (is_high | np.equal(Z, low)).all(axis=0)
-    marks = is_high[:, two].T.astype(Z.dtype)
+    marks = np.vstack([is_high[:, two].T, np.ones(len(Z))]).astype(Z.dtype)
+    scratch = Scratch()
     others = [(j, np.ascontiguousarray(Z[:, j]) * rates[j]) for j in np.flatnonzero(~two)]
 
     def write(X, total, squares):
         _write_two_valued(X[:, two], low[two], high[two], marks, rates[two], share[two], total, squares)
-        work = np.empty_like(total)
+        work = scratch.like("work", total)
         for j, z in others:
             np.subtract((X[:, j] * rates[j])[:, None], z, out=work)
             np.abs(work, out=work)
@@ -79,8 +81,8 @@ def _sums_of_numbers(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Cal
 def _write_two_valued(X, low, high, marks, rates, share, total, squares) -> None:
     below, above = (share * np.exp(-rates * np.abs(X - edge)) for edge in (low, high))
     for out, at_low, at_high in ((total, below, above), (squares, below**2, above**2)):
-        np.matmul((at_high - at_low).astype(out.dtype), marks, out=out)
-        out += at_low.sum(axis=1, keepdims=True)
+        # the last row of the marks is one throughout
+        np.matmul(np.column_stack([at_high - at_low, at_low.sum(axis=1)]).astype(out.dtype), marks, out=out)
 
 
 def additive_sums_on_device(device, X, Z, rates, share, categorical: tuple[int, ...] = ()):
