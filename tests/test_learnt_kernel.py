@@ -17,6 +17,7 @@ from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
+from kproba.kernels.additive import additive_sums
 from kproba.problems import local
 from kproba.search import pose
 from kproba.search.learnt import many_rows, outer_folds, steps, unlocked
@@ -70,6 +71,24 @@ def held_out_probabilities(clf):
 
 
 class TestKernel:
+    @settings(max_examples=60, deadline=None)
+    @given(st.integers(0, 10_000), st.sampled_from([np.float64, np.float32]), st.sampled_from([1e-6, 1e-2, 1, 30, 1e4]))
+    def test_sums_of_columns_at_all_rates(self, seed, dtype, rate):
+        """Very sharp kernels, rows far outside the centres, ties, and columns with a single other value."""
+        rng = np.random.default_rng(seed)
+        Z, X = rng.normal(size=(9, 4)).astype(dtype), rng.normal(size=(40, 4)).astype(dtype)
+        Z[:, 1], Z[4, 1], Z[:, 3] = 2.0, 1e6, np.round(Z[:, 3])
+        X[:9], X[10], X[11], X[12, 0], X[13] = Z, 1e6, -1e6, 1e30, Z[0] + 1e-3
+        rates, share = (rate * rng.uniform(0.5, 2.0, 4)).astype(dtype), rng.dirichlet(np.ones(4))
+        total, squares = np.empty((2, 40, 9), dtype)
+        additive_sums(Z, rates, share)(X, total, squares)
+        distances = np.abs(X[:, None].astype(np.float64) - Z) * rates.astype(np.float64)
+        expected = share * np.exp(-distances)
+        # a rounding error of a distance is a relative error of its exponential
+        error = np.finfo(dtype).eps * (8 + 4 * np.minimum(distances, 30).max() + 4 * np.abs(Z * rates).max())
+        np.testing.assert_allclose(total, expected.sum(axis=2), rtol=error, atol=error)
+        np.testing.assert_allclose(squares, (expected**2).sum(axis=2), rtol=2 * error, atol=error)
+
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
     @pytest.mark.parametrize("n_two_valued", [0, 3, 20])
     def test_tiles_and_threads_share_no_buffer(self, dtype, n_two_valued, monkeypatch):
