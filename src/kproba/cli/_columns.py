@@ -11,6 +11,7 @@ import numpy as np
 from ..data.kinds import pandas
 from ..data.text_numbers import MISSING, STYLES
 from ..features.column_kinds import as_text
+from ..threads import map_independent, n_workers
 from . import _text
 from ._dates import order_of
 
@@ -46,7 +47,8 @@ class Column(NamedTuple):
 def overview(X, y: np.ndarray, kinds: Mapping[str, str], seed: int = 0) -> list[Column]:
     """All columns of a frame; ``kinds`` has the kind of those that are used."""
     codes = pandas().factorize(y)[0]  # once, as strings are compared one by one
-    return [_column(X[name], codes, kinds.get(name), seed) for name in X.columns]
+    columns = [(X[name], kinds.get(name)) for name in X.columns]
+    return map_independent(lambda each: _column(each[0], codes, each[1], seed), columns, n_workers(None))
 
 
 def _column(values, y: np.ndarray, kind: str | None, seed: int) -> Column:
