@@ -117,12 +117,19 @@ def _showing_all_values(read, words: list[str]) -> np.ndarray | None:
     for name in read.columns:
         column = read[name]
         if name in words and _is_of_few_words(column):
-            found.update(np.unique(pandas().factorize(column)[0], return_index=True)[1].tolist())
+            found.update(_first_of_each(pandas().factorize(column)[0]))
         elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
             found.update(_extremes(column.to_numpy()))
         else:
             return None
     return np.sort(list(found)) if FEWER * len(found) <= len(read) else None
+
+
+def _first_of_each(codes: np.ndarray) -> list[int]:
+    """The number of the first row of each code, and of the first without one."""
+    first = np.full(codes.max(initial=-1) + 2, -1)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first[first >= 0].tolist()
 
 
 def _extremes(values: np.ndarray) -> list[int]:
@@ -145,10 +152,15 @@ def _of_all_rows(prepared: Pipeline, frame, read) -> tuple[Pipeline, np.ndarray]
     if plain is None:
         return None
     made = plain.with_gaps(read)
-    plain.medians_ = np.array([np.median(column[~np.isnan(column)]) for column in made.T], dtype=np.float32)
+    plain.medians_ = np.array([_median(np.ascontiguousarray(column)) for column in made.T], dtype=np.float32)
     prepared["simpleimputer"].statistics_ = plain.medians_
     found = _replaced(prepared, plain, frame)
     return None if found is prepared else (found, plain.filled(made))
+
+
+def _median(values: np.ndarray) -> np.float32:
+    missing = np.isnan(values)
+    return np.median(values[~missing] if missing.any() else values, overwrite_input=True)
 
 
 def without_skrub(prepared: Pipeline, frame) -> Pipeline:
@@ -194,7 +206,7 @@ def _indicators(column, levels: list[str]) -> np.ndarray:
     codes, distinct = pandas().factorize(column)
     place = {level: k for k, level in enumerate(levels)}
     found = np.array([place.get(_cleaned(value), -1) for value in (*distinct, "")])  # missing values have code -1
-    return (found[codes][:, None] == np.arange(len(levels))).astype(np.float32)
+    return np.eye(len(levels) + 1, len(levels), dtype=np.float32)[found[codes]]  # the last row is zero
 
 
 def _cleaned(value: Any) -> str:
