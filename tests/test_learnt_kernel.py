@@ -12,11 +12,12 @@ from sklearn import clone, config_context
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 import oracles
-from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, threads
 from kproba.data.folds import stratified_folds
 from kproba.data.rows import Rows
 from kproba.exceptions import FewRowsWarning
 from kproba.kernels import Additive, Learnt, Pairs
+from kproba.kernels.additive import additive_sums
 from kproba.problems import local
 from kproba.search import pose
 from kproba.search.learnt import many_rows, outer_folds, steps, unlocked
@@ -70,6 +71,42 @@ def held_out_probabilities(clf):
 
 
 class TestKernel:
+    @settings(max_examples=60, deadline=None)
+    @given(st.integers(0, 10_000), st.sampled_from([np.float64, np.float32]), st.sampled_from([1e-6, 1e-2, 1, 30, 1e4]))
+    def test_sums_of_columns_at_all_rates(self, seed, dtype, rate):
+        """Very sharp kernels, rows far outside the centres, ties, and columns with a single other value."""
+        rng = np.random.default_rng(seed)
+        Z, X = rng.normal(size=(9, 4)).astype(dtype), rng.normal(size=(40, 4)).astype(dtype)
+        Z[:, 1], Z[4, 1], Z[:, 3] = 2.0, 1e6, np.round(Z[:, 3])
+        X[:9], X[10], X[11], X[12, 0], X[13] = Z, 1e6, -1e6, 1e30, Z[0] + 1e-3
+        rates, share = (rate * rng.uniform(0.5, 2.0, 4)).astype(dtype), rng.dirichlet(np.ones(4))
+        total, squares = np.empty((2, 40, 9), dtype)
+        additive_sums(Z, rates, share)(X, total, squares)
+        distances = np.abs(X[:, None].astype(np.float64) - Z) * rates.astype(np.float64)
+        expected = share * np.exp(-distances)
+        # a rounding error of a distance is a relative error of its exponential
+        error = np.finfo(dtype).eps * (8 + 4 * np.minimum(distances, 30).max() + 4 * np.abs(Z * rates).max())
+        np.testing.assert_allclose(total, expected.sum(axis=2), rtol=error, atol=error)
+        np.testing.assert_allclose(squares, (expected**2).sum(axis=2), rtol=2 * error, atol=error)
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("n_two_valued", [0, 3, 20])
+    def test_tiles_and_threads_share_no_buffer(self, dtype, n_two_valued, monkeypatch):
+        """Tiles of a few rows, the last of which is smaller, on several threads."""
+        monkeypatch.setattr(threads, "TILE_BYTES", 1 << 10)
+        rng = np.random.default_rng(n_two_valued)
+        X, Z = (
+            np.hstack([rng.normal(size=(n, 4)), rng.integers(0, 2, (n, n_two_valued))]).astype(dtype) for n in (331, 17)
+        )
+        Z[3], X[5] = Z[2], Z[2]
+        kernel = Learnt(tuple(rng.uniform(0.1, 1.0, X.shape[1]).tolist()), (1.0, 2.0, 3.0), (0.4, 0.3, 0.2, 0.1))
+        expected = oracles.learnt_kernel(X, Z, kernel.weights, kernel.widths, kernel.mixture)
+        for workers in (1, 4):
+            found = kernel(X, Z, workers)
+            assert found.dtype == dtype
+            assert found == pytest.approx(expected, abs=1e-12 if dtype is np.float64 else 3e-6)
+        np.testing.assert_array_equal(kernel(X, Z, 1), kernel(X, Z, 4))
+
     @settings(max_examples=25, deadline=None)
     @given(st.integers(1, 5), st.integers(0, 10_000), st.booleans())
     def test_equals_the_sums_written_out(self, d, seed, two_valued):

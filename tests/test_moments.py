@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
+from kproba.basis import basis
+from kproba.basis.basis import MomentsOf
 from kproba.basis.moments import Moments
+from kproba.data.encoding import Encoding
+from kproba.data.sources import Chunk
+from kproba.kernels import Gaussian, Laplacian
+from kproba.kernels.given import FromCallable
 
 PHI = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 4.0], [0.0, 2.0, 1.0], [2.0, 5.0, -3.0]])
 WEIGHT = np.array([1.0, 0.5, 3.0, 0.25])
@@ -101,3 +107,24 @@ def test_symmetric_mirrors_the_lower_triangle():
     )
     np.testing.assert_array_equal(moments.symmetric(), [[1, 2, 4], [2, 3, 5], [4, 5, 6]])
     np.testing.assert_array_equal(moments.symmetric(np.array([0, 2])), [[1, 4], [4, 6]])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(width=1.0), Laplacian(width=1.0), FromCallable(lambda X, Z: X @ Z.T)])
+@pytest.mark.parametrize("n", [1, 2, 5, 1000])
+def test_threads_have_sums_of_their_own(kernel, n, monkeypatch):
+    """The same sums on one thread, on more threads than rows, with too many centres for it, and resumed."""
+    rng = np.random.default_rng(n)
+    X, codes = rng.normal(size=(n, 3)), rng.integers(0, 2, n)
+    chunks = [Chunk(X[: n // 3], codes[: n // 3], None, 0), Chunk(X[n // 3 :], codes[n // 3 :], None, n // 3)]
+    encoding = Encoding(np.arange(3), np.array([1.0, 2.0, 0.5]))
+    phi, targets = kernel(X, X[:4]), np.eye(3)[codes]
+    for workers, most in ((1, 512), (2, 512), (7, 512), (7, 0)):
+        monkeypatch.setattr(basis, "MOST_IN_THREADS", most)
+        statistic = MomentsOf(basis.Basis(kernel, X[:4], workers=workers), encoding)
+        total = statistic.zero()
+        for chunk in chunks:
+            total = statistic.resume(statistic.finish(statistic.add(total, chunk)))
+        expected = (phi.T * encoding.factors[codes]) @ phi
+        np.testing.assert_allclose(np.tril(total.H), np.tril(expected), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(total.h, (phi.T * encoding.factors[codes]) @ targets, rtol=1e-12, atol=1e-12)
+        assert total.n == pytest.approx(encoding.factors[codes].sum())

@@ -130,6 +130,27 @@ def test_few_rows_are_fitted_as_an_array_is(kind, data, sources):
     np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-8)
 
 
+def test_the_type_of_labels_does_not_matter(data, small_sample):
+    """Strings are counted, other labels sorted: the model is the same."""
+    X, y, weight = data
+    model = MODELS["lspc given"]
+    expected = model.fit(X, y, weight).predict_proba(X)
+    numbers = np.unique(y, return_inverse=True)[1]
+    for labels in (y.astype(str), list(y), pd.Series(y), numbers, numbers + 0.0):
+        found = model.fit(X, labels, weight)
+        np.testing.assert_array_equal(found.predict_proba(X), expected)
+        assert model.classes_.dtype.kind == np.unique(np.asarray(labels).tolist()).dtype.kind
+
+
+@pytest.mark.parametrize("odd, error", [(None, ValueError), (np.nan, ValueError), (7, TypeError), (b"no", TypeError)])
+def test_strings_with_something_else_are_refused(data, odd, error, small_sample):
+    X, y, _ = data
+    with pytest.raises(error, match=r"y (contains|mixes)"):
+        MODELS["lspc given"].fit(X, np.where(np.arange(len(y)) == 1234, odd, y))
+    with pytest.raises(ValueError, match=r"y has only one class \('no'\)"):
+        MODELS["lspc given"].fit(X, np.full(len(y), "no", dtype=object))
+
+
 def test_sums_over_all_rows_not_over_the_sample(data, small_sample):
     """With everything given, the streamed fit is the fit in memory."""
     X, y, weight = data

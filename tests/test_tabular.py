@@ -16,8 +16,9 @@ import kproba
 from kproba import LSPC, ModelFileError, UnreadableWarning, cli, explain, load, save, tabular, to_onnx
 from kproba.cli import main
 from kproba.data.mixed import columns_like_codes
+from kproba.features import plain_table
 from kproba.features.column_kinds import ColumnKinds
-from kproba.features.plain_table import PlainTable, without_skrub
+from kproba.features.plain_table import PlainTable, fitted, without_skrub
 from kproba.pipelines import behind, vectorizer
 from messy import sales, visits
 
@@ -148,6 +149,63 @@ class TestWithoutSkrub:
         frame = self.frame().assign(more=column)
         skrubs = vectorizer().fit(frame)
         assert without_skrub(skrubs, frame) is skrubs
+
+    def awkward(self, seed):
+        """Columns of all kinds, some of which make no difference and some of which need all rows."""
+        rng, n = np.random.default_rng(seed), 400
+        spaces = [" ", "", "a", " a", "a ", "N/A", "none", None, "A\nb", '"q"', "ä"]
+        columns = {
+            "ints": rng.integers(0, 3, n),
+            "large": 2**60 + rng.integers(0, 2, n),
+            "floats": rng.normal(size=n).astype(rng.choice([np.float32, np.float64])),
+            "gaps": np.where(rng.random(n) < rng.choice([0.01, 0.6]), np.nan, rng.integers(0, 9, n) / 3),
+            "one gap": np.where(np.arange(n) == 17, np.nan, 2.0),
+            "same": 1.0,
+            "none": np.full(n, np.nan),
+            "truth": rng.random(n) < 0.5,
+            "maybe": np.where(rng.random(n) < 0.3, None, rng.random(n) < 0.5),
+            "words": rng.choice(np.array(spaces, dtype=object), n),
+            "rare": np.where(np.arange(n) == n - 1, "once", "often"),
+            "only": "x",
+            "mixed": rng.choice(np.array([True, 1, "1", 1.0, "b"], dtype=object), n),
+            "typed": pd.Series(rng.choice(["u", "v"], n)).astype("category"),
+            "prices": [f"€ {x:.2f}" for x in rng.exponential(9, n)],
+            "many": [f"w{k % rng.integers(38, 43)}" for k in range(n)],
+            "text": [f"remark {k}" for k in range(n)],
+            "days": [f"2024-01-{k % 28 + 1:02d}" for k in range(n)],
+            "stamps": pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(n) % 9, unit="D"),
+            "nullable": pd.Series(rng.integers(0, 2, n)).astype("Int64"),
+        }
+        most = ["mixed", "typed", "many", "text", "days", "stamps", "nullable"]
+        chosen = [name for name in columns if rng.random() < (0.15 if name in most else 0.6)]
+        return pd.DataFrame({name: columns[name] for name in chosen or ["ints"]})
+
+    @pytest.mark.parametrize("seed", range(25))
+    def test_rows_with_all_values_stand_for_all(self, seed, monkeypatch):
+        """Fitted to some of the rows, a vectoriser is the same to the last bit as fitted to all."""
+        frame = self.awkward(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found, numbers = fitted(vectorizer(), frame)
+            monkeypatch.setattr(plain_table, "_showing_all_values", lambda read, words: None)
+            expected, same = fitted(vectorizer(), frame)
+            tried = [frame, frame[::-1], plain_table._tried(frame, expected["columnkinds"].words_)]
+            for rows in tried:
+                np.testing.assert_array_equal(found.transform(rows), expected.transform(rows))
+        np.testing.assert_array_equal(numbers, same)
+        assert numbers.dtype == same.dtype
+        assert [type(step) for step in found] == [type(step) for step in expected]
+        assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+        for name in ("medians_", "gaps_", "levels_", "input_to_outputs_", "kind_to_columns_"):
+            if isinstance(expected["tablevectorizer"], PlainTable):
+                ours, theirs = (getattr(each["tablevectorizer"], name) for each in (found, expected))
+                np.testing.assert_equal(ours, theirs)
+
+    def test_few_rows_are_looked_at(self):
+        frame = self.frame(4000).drop(columns="euros")
+        rows = plain_table._showing_all_values(ColumnKinds().fit_transform(frame), ["two", "gaps"])
+        assert len(rows) <= 12
+        assert plain_table._showing_all_values(frame[:20], ["two", "gaps"]) is None
 
     def test_a_prediction_does_not_import_it(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

@@ -16,9 +16,12 @@ from ..data.sweep import Statistic, sweep
 from ..kernels import JointKernel, Kernel, Precomputed
 from ..kernels.base import n_rows
 from ..kernels.projected import INDEFINITE, ProjectedKernel, project_indefinite
-from ..threads import BATCH_BYTES, fill_tiles, row_slices
+from ..threads import BATCH_BYTES, fill_tiles, map_independent, row_slices
 from .centers import Centers
 from .moments import Moments
+
+#: Up to this many centres, a matrix of the centres is small beside a block of features.
+MOST_IN_THREADS = 512
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,19 @@ class Basis:
         return Moments.zeros(self.n_centers, k) if before is None else before
 
     def add_part(self, total, part) -> Any:
-        """Add some rows of a source to the sums."""
-        return total.add(self(part.X), part.targets, part.weight)
+        """Add some rows of a source to the sums.
+
+        With few centres, each thread has sums of its own: a product on several threads is so short then that they would
+        spend much of the time waiting for each other, above all if other programs use the cores.
+        """
+        if self.workers == 1 or self.n_centers > MOST_IN_THREADS or type(self.kernel).__call__ is not Kernel.__call__:
+            return total.add(self(part.X), part.targets, part.weight)
+        for own in map_independent(self._moments_of_part, part.split(self.workers), self.workers):
+            total += own
+        return total
+
+    def _moments_of_part(self, part) -> Moments:
+        return Moments.zeros(self.n_centers, part.n_classes).add(self(part.X), part.targets, part.weight)
 
     def moments(self, rows: Rows) -> Moments:
         """H, h and n of the rows, in one pass."""

@@ -13,6 +13,7 @@ from ..data.kinds import pandas
 from ..data.text_numbers import MISSING, STYLES
 from ..features.column_kinds import as_text
 from ..messages import listing
+from ..threads import map_independent, n_workers
 from . import _text
 from ._dates import DAY_FIRST, MONTH_FIRST, example_of, order_of
 
@@ -47,7 +48,9 @@ class Column(NamedTuple):
 
 def overview(X, y: np.ndarray, kinds: Mapping[str, str], seed: int = 0) -> list[Column]:
     """All columns of a frame; ``kinds`` has the kind of those that are used."""
-    return [_column(X[name], y, kinds.get(name), seed) for name in X.columns]
+    codes = pandas().factorize(y)[0]  # once, as strings are compared one by one
+    columns = [(X[name], kinds.get(name)) for name in X.columns]
+    return map_independent(lambda each: _column(each[0], codes, each[1], seed), columns, n_workers(None))
 
 
 def _column(values, y: np.ndarray, kind: str | None, seed: int) -> Column:
@@ -93,24 +96,36 @@ def stray_words(present) -> list[str]:
     """The values of a text column that are not numbers, if most are."""
     if present.dtype.kind != "O":
         return []
-    text = present.astype(str).str.strip()
+    codes, distinct = pandas().factorize(present)
+    text, counts = [str(value).strip() for value in distinct], np.bincount(codes, minlength=len(distinct))
     for pattern in STYLES.values():
-        is_number = text.str.fullmatch(pattern.pattern)
-        if MOSTLY_NUMBERS <= is_number.mean() < 1:
-            return sorted(set(text[~is_number]))
+        is_number = np.array([pattern.fullmatch(each) is not None for each in text], dtype=bool)
+        if MOSTLY_NUMBERS * len(codes) <= counts[is_number].sum() < len(codes):
+            return sorted({each for each, is_one in zip(text, is_number) if not is_one})
     return []
 
 
 def is_leak(values, y: np.ndarray, seed: int = 0) -> bool:
     """Whether neighbours in the order of a column nearly always have the same class; words are in random order."""
     rng = np.random.default_rng(seed)
-    classes, shares = np.unique(y, return_counts=True)
+    codes, classes = pandas().factorize(y)
+    shares = np.bincount(codes)
     by_chance = len(y) * (1.0 - ((shares / len(y)) ** 2).sum())
-    codes, distinct = pandas().factorize(values, sort=values.dtype.kind in "iufb")
-    place = codes if values.dtype.kind in "iufb" else np.append(rng.permutation(len(distinct)), len(distinct))[codes]
-    order = np.lexsort([rng.random(len(y)), place])  # equal values in random order
-    changes = int((y[order][1:] != y[order][:-1]).sum())
+    mixed = rng.permutation(len(y))  # equal values stay in random order, as the sort is stable
+    found = codes[mixed[np.argsort(_places(values, rng)[mixed], kind="stable")]]
+    changes = int(np.count_nonzero(found[1:] != found[:-1]))
     return len(classes) > 1 and changes <= max(len(classes) - 1, LEAK * by_chance) and by_chance >= 2 * len(classes)
+
+
+def _places(values, rng) -> np.ndarray:
+    """Numbers that sort the values of a column: numbers as they are, words in random order."""
+    is_number = values.dtype.kind in "iufb"
+    if is_number and isinstance(values.dtype, np.dtype):
+        return values.to_numpy()
+    codes, distinct = pandas().factorize(values, sort=is_number)
+    order = np.arange(len(distinct)) if is_number else rng.permutation(len(distinct))
+    # missing values have code −1, and numbers of 16 bits are sorted in linear time
+    return np.append(order, len(distinct)).astype(np.min_scalar_type(len(distinct)))[codes]
 
 
 def table(found: list[Column]) -> str:

@@ -29,7 +29,7 @@ from ..data.mixed import columns_like_codes
 from ..data.tables import LabelledTable, TableSource, row_weights
 from ..estimators import LSPC
 from ..estimators._honest import honest_probabilities, rows_with_probabilities
-from ..features.plain_table import without_skrub
+from ..features.plain_table import fitted
 from ..io import check_folder
 from . import _columns, _frames, _models, _scores, _splits, _text
 from ._budget import OutOfTime, time_limit
@@ -202,10 +202,8 @@ def _group_labels(args, column) -> np.ndarray:
 
 
 def _fit_rows(args, train: Rows, counts: dict) -> tuple[_models.TableModel, dict]:
-    prepared = _models.vectorizer()
     _refuse_constant(args, train.X)
-    numbers = prepared.fit_transform(train.X)
-    prepared = without_skrub(prepared, train.X)
+    prepared, numbers = fitted(_models.vectorizer(), train.X)
     about, facts = _look_at_columns(args, prepared, train.X, train.y, counts)
     classifier, found = _best(args, numbers, train, about["positive"])
     sketch = RowSketch(prepared)
@@ -234,16 +232,16 @@ def _look_at_columns(args, prepared, X, y, counts: dict) -> tuple[dict, dict]:
 def _best(args, X, train: Rows, positive) -> tuple[Any, dict]:
     """The classifier with the smallest loss out of fold, or else by leave-one-out, and the losses of all candidates."""
     options = _options(args, np.unique(train.y))
-    fitted = [_fitted(args, each, X, train) for each in _models.contenders(args.estimator, X, **options)]
-    found = [_left_out(each, train, positive) for each in fitted]
-    if len(fitted) == 1:
-        return fitted[0], found[0]
+    models = [_fitted(args, each, X, train) for each in _models.contenders(args.estimator, X, **options)]
+    found = [_left_out(each, train, positive) for each in models]
+    if len(models) == 1:
+        return models[0], found[0]
     key, words = next(pair for pair in LEFT_OUT.values() if all(pair[0] in about for about in found))
-    losses = {type(each).__name__: about[key]["log_loss"] for each, about in zip(fitted, found)}
+    losses = {type(each).__name__: about[key]["log_loss"] for each, about in zip(models, found)}
     best = int(np.argmin(list(losses.values())))
     listed = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
     _text.remark(args, f"{words} log-loss: {listed}")
-    return fitted[best], found[best] | {"compared": losses}
+    return models[best], found[best] | {"compared": losses}
 
 
 def _fitted(args, classifier, X, train: Rows):
@@ -316,7 +314,7 @@ def _prepared(args, rows: LabelledTable):
     sample, y = rows.labelled_sample(args.seed, args.sample_rows)
     _text.remark(args, f"fitting the encoding of the columns on {len(sample):,} of {rows.n_rows:,} rows")
     _refuse_constant(args, sample)
-    return without_skrub(_models.vectorizer().fit(sample), sample), sample, y
+    return fitted(_models.vectorizer(), sample)[0], sample, y
 
 
 def _counts(y: np.ndarray) -> dict[Any, int]:

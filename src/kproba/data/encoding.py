@@ -26,6 +26,11 @@ class Part(NamedTuple):
         """One-hot columns (m, c)."""
         return (self.codes[:, None] == np.arange(self.n_classes)).astype(np.float64)
 
+    def split(self, number: int) -> list[Part]:
+        """Up to ``number`` consecutive parts of about the same size."""
+        rows = row_slices(len(self.codes), 1, -(-len(self.codes) // number))
+        return [Part(self.X[each], self.codes[each], self.weight[each], self.n_classes) for each in rows]
+
 
 @dataclass(frozen=True)
 class Encoding:

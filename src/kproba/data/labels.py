@@ -139,6 +139,18 @@ def is_missing(value) -> bool:
         return True
 
 
+def are_strings(y: np.ndarray) -> bool:
+    """Whether an array of objects holds nothing but strings."""
+    return y.dtype.kind == "O" and set(map(type, y.ravel().tolist())) == {str}
+
+
+def numbered(y: np.ndarray) -> tuple[list, np.ndarray]:
+    """The distinct labels of strings in any order, and the number of each: faster than sorting them."""
+    values = y.tolist()
+    number = {label: k for k, label in enumerate(dict.fromkeys(values))}
+    return list(number), np.fromiter(map(number.__getitem__, values), dtype=np.intp, count=len(values))
+
+
 UNKNOWN = "y has the label {!r}, which is not among the classes {}; pass all classes with classes= in the first call."
 
 

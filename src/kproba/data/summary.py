@@ -5,6 +5,7 @@ Summaries add up: those of two parts of the rows, wherever they are, sum to the 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..arrays import Device, is_tensor, to_numpy
 from .hashing import equal_rows, ranking, row_keys
-from .labels import class_factors, encode
+from .labels import are_strings, class_factors, encode, numbered
 from .rows import Rows
 from .sources import Chunk, in_double
 from .sweep import Statistic
@@ -182,11 +183,14 @@ class _Sample:
 
 
 def _label_weights(y: np.ndarray, weight: np.ndarray) -> dict[Any, float]:
-    """The weight of each label; integers close to each other are counted, which is faster than sorting."""
+    """The weight of each label; strings and integers close to each other are counted, which is faster than sorting."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - (low := int(y.min())) < len(y):
         codes = (y - y.dtype.type(low)).astype(np.intp)
         counts, totals = np.bincount(codes), np.bincount(codes, weight)
         return {low + k: float(totals[k]) for k in np.flatnonzero(counts).tolist()}
+    if are_strings(y):
+        names, codes = numbered(y)
+        return dict(zip(names, np.bincount(codes, weight, len(names)).tolist()))
     labels, codes = np.unique(y, return_inverse=True)
     return dict(zip(labels.tolist(), np.bincount(codes.ravel(), weight, len(labels)).tolist()))
 
@@ -212,8 +216,7 @@ def _needed(y: np.ndarray, rank: np.ndarray, threshold: np.uint64, settled: tupl
 
 def _frequent(y: np.ndarray) -> tuple:
     """The labels that occur often enough."""
-    labels, counts = np.unique(y, return_counts=True)
-    return tuple(labels[counts >= CLASS_ROWS].tolist())
+    return tuple(label for label, count in Counter(y.tolist()).items() if count >= CLASS_ROWS)
 
 
 def _first_of_each(y: np.ndarray, rank: np.ndarray, size: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from ..data.columns import refuse_times
 from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.kinds import NotPlainNumbers
-from ..data.labels import check_weights, encode_labels
+from ..data.labels import are_strings, check_weights, encode_labels
 from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
@@ -239,4 +239,4 @@ def in_memory_source(X, y, sample_weight, wanted: bool = False) -> ArraySource |
 
 def _are_plain(y) -> bool:
     """Whether y holds one integer, boolean or string per row: labels that a pass can check chunk by chunk."""
-    return isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
+    return isinstance(y, np.ndarray) and y.ndim == 1 and (y.dtype.kind in "iubU" or are_strings(y))

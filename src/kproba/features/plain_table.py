@@ -19,6 +19,9 @@ from ..data.kinds import pandas
 MISSING = {*MISSING_CELLS, "...", "none"}
 #: Values of categories for which this and the vectoriser have to agree, and rows of the table.
 TRIED, TRIED_ROWS = (None, "", " \t", "N/A", "never seen before", " a"), 200
+#: Columns of up to so many strings may be categories, and a vectoriser is fitted to rows with all values of a table if
+#: it has this many times as many rows.
+MOST_WORDS, FEWER = 60, 4
 
 
 class PlainTable(TransformerMixin, BaseEstimator):
@@ -69,21 +72,104 @@ class PlainTable(TransformerMixin, BaseEstimator):
         return np.array([*names, *(f"missingindicator_{names[j]}" for j in self.gaps_)], dtype=object)
 
     def transform(self, frame) -> np.ndarray:
-        made = np.column_stack(
-            [
-                _number(frame[name]) if levels is None else _indicators(frame[name], levels)
-                for name, levels in self.levels_.items()
-            ]
-        )
+        return self.filled(self.with_gaps(frame))
+
+    def with_gaps(self, frame) -> np.ndarray:
+        """The numbers and 0/1 columns (n, k), NaN where a number is missing."""
+        made = np.empty((len(frame), len(self.medians_)), dtype=np.float32)
+        start = 0
+        for name, levels in self.levels_.items():
+            end = start + (1 if levels is None else len(levels))
+            made[:, start:end] = _number(frame[name]) if levels is None else _indicators(frame[name], levels)
+            start = end
+        return made
+
+    def filled(self, made: np.ndarray) -> np.ndarray:
+        """The median in place of each missing number, and 0/1 columns for the gaps."""
         missing = np.isnan(made)
+        if not missing.any() and not len(self.gaps_):
+            return made
         return np.column_stack([np.where(missing, self.medians_, made), missing[:, self.gaps_].astype(np.float32)])
+
+
+def fitted(prepared: Pipeline, frame) -> tuple[Pipeline, np.ndarray]:
+    """A vectoriser fitted to all rows of a frame, without skrub where that is the same, and the numbers of the rows."""
+    reader = prepared["columnkinds"].fit(frame)
+    read, rest = reader.transform(frame), prepared[1:]
+    if (rows := _showing_all_values(read, reader.words_)) is not None:
+        rest.fit(read.iloc[rows])
+        found = _of_all_rows(prepared, frame, read)
+        if found is not None:
+            return found
+    numbers = rest.fit_transform(read)
+    return without_skrub(prepared, frame), numbers
+
+
+def _showing_all_values(read, words: list[str]) -> np.ndarray | None:
+    """Numbers of rows that have every value of the words, a gap of each column and the extremes of the numbers.
+
+    A vectoriser learns from them what it would from all rows, except the medians. None if there are columns of which
+    this is not known, or not many more rows than these.
+    """
+    found: set[int] = set()
+    for name in read.columns:
+        column = read[name]
+        if name in words and _is_of_few_words(column):
+            found.update(_first_of_each(pandas().factorize(column)[0]))
+        elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+            found.update(_extremes(column.to_numpy()))
+        else:
+            return None
+    return np.sort(list(found)) if FEWER * len(found) <= len(read) else None
+
+
+def _first_of_each(codes: np.ndarray) -> list[int]:
+    """The number of the first row of each code, and of the first without one."""
+    first = np.full(codes.max(initial=-1) + 2, -1)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first[first >= 0].tolist()
+
+
+def _extremes(values: np.ndarray) -> list[int]:
+    """The numbers of a row with the least value, one with the largest and one without a value, if there are such."""
+    if values.dtype.kind != "f":
+        return [int(values.argmin()), int(values.argmax())]
+    missing = np.isnan(values)
+    least, largest = (np.where(missing, end, values) for end in (np.inf, -np.inf))
+    return [int(missing.argmax()), int(least.argmin()), int(largest.argmax())]
+
+
+def _is_of_few_words(column) -> bool:
+    """Whether a column has strings, of which skrub may make a column each: objects such as True and 1 are equal."""
+    return pandas().api.types.infer_dtype(column, skipna=True) == "string" and column.nunique() <= MOST_WORDS
+
+
+def _of_all_rows(prepared: Pipeline, frame, read) -> tuple[Pipeline, np.ndarray] | None:
+    """The vectoriser with the medians of all rows, and their numbers; None if it is not that of a PlainTable."""
+    plain = PlainTable.of(prepared)
+    if plain is None:
+        return None
+    made = plain.with_gaps(read)
+    plain.medians_ = np.array([_median(np.ascontiguousarray(column)) for column in made.T], dtype=np.float32)
+    prepared["simpleimputer"].statistics_ = plain.medians_
+    found = _replaced(prepared, plain, frame)
+    return None if found is prepared else (found, plain.filled(made))
+
+
+def _median(values: np.ndarray) -> np.float32:
+    missing = np.isnan(values)
+    return np.median(values[~missing] if missing.any() else values, overwrite_input=True)
 
 
 def without_skrub(prepared: Pipeline, frame) -> Pipeline:
     """The same fitted vectoriser of a frame, without skrub if there are only numbers and categories of few values."""
-    reader, plain = prepared["columnkinds"], PlainTable.of(prepared)
-    if plain is None:
-        return prepared
+    plain = PlainTable.of(prepared)
+    return prepared if plain is None else _replaced(prepared, plain, frame)
+
+
+def _replaced(prepared: Pipeline, plain: PlainTable, frame) -> Pipeline:
+    """The vectoriser with a plain table if both agree on some rows."""
+    reader = prepared["columnkinds"]
     found = Pipeline([("columnkinds", reader), ("tablevectorizer", plain)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the values that we try
@@ -118,7 +204,7 @@ def _indicators(column, levels: list[str]) -> np.ndarray:
     codes, distinct = pandas().factorize(column)
     place = {level: k for k, level in enumerate(levels)}
     found = np.array([place.get(_cleaned(value), -1) for value in (*distinct, "")])  # missing values have code -1
-    return (found[codes][:, None] == np.arange(len(levels))).astype(np.float32)
+    return np.eye(len(levels) + 1, len(levels), dtype=np.float32)[found[codes]]  # the last row is zero
 
 
 def _cleaned(value: Any) -> str:

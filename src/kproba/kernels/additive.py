@@ -18,9 +18,12 @@ from .base import Kernel, dense, symmetrised
 from .by_column import ByColumn, laplacian_columns
 from .codes import code_columns, differ, onnx_unequal, split_columns, unequal
 from .radial import positive_median
+from .scratch import Scratch
 
 #: Smallest 1 − Σu² by which the pairs kernel is divided, if one column has nearly all of the weight.
 LEAST_PAIRS = 2e-3
+#: Exponents stay this far below half of the largest one, so that products of two exponentials are normal numbers.
+MARGIN = 4.0
 
 
 def room_for_pairs(share: np.ndarray) -> float:
@@ -56,18 +59,15 @@ def _sums_of_numbers(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Cal
     low, high = Z.min(axis=0), Z.max(axis=0)
     is_high = np.equal(Z, high)
     two = (is_high | np.equal(Z, low)).all(axis=0)
-    marks = is_high[:, two].T.astype(Z.dtype)
-    others = [(j, np.ascontiguousarray(Z[:, j]) * rates[j]) for j in np.flatnonzero(~two)]
+    marks = np.vstack([is_high[:, two].T, np.ones(len(Z))]).astype(Z.dtype)
+    scratch = Scratch()
+    others = [(j, _shared_column(Z[:, j], float(rates[j]), float(share[j]), scratch)) for j in np.flatnonzero(~two)]
 
     def write(X, total, squares):
         _write_two_valued(X[:, two], low[two], high[two], marks, rates[two], share[two], total, squares)
-        work = np.empty_like(total)
-        for j, z in others:
-            np.subtract((X[:, j] * rates[j])[:, None], z, out=work)
-            np.abs(work, out=work)
-            np.negative(work, out=work)
-            np.exp(work, out=work)
-            work *= total.dtype.type(share[j])
+        work = scratch.like("work", total)
+        for j, column in others:
+            column(X[:, j], work)
             total += work
             work *= work
             squares += work
@@ -75,11 +75,50 @@ def _sums_of_numbers(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Cal
     return write
 
 
+def _shared_column(z: np.ndarray, rate: float, share: float, scratch: Scratch) -> Callable:
+    """A function ``(x, out)`` that writes u·exp(−r·|x − z|).
+
+    exp(−r·|x − z|) is the smaller one of exp(−r·x)·exp(r·z) and exp(r·x)·exp(−r·z), so that products of vectors replace
+    most exponentials. An x outside the range of z is moved to its end, and the distance becomes a factor.
+    """
+    low, high = float(z.min()), float(z.max())
+    middle, reach = low / 2 + high / 2, rate * (high / 2 - low / 2)
+    if not reach <= np.log(np.finfo(z.dtype).max) / 2 - MARGIN:
+        return _shared_differences(z, rate, share)
+    exponent = rate * (z.astype(np.float64) - middle)
+    rising, falling = (np.exp(each).astype(z.dtype)[None] for each in (exponent, -exponent))
+
+    def write(x, out):
+        inside = np.clip(x.astype(np.float64), low, high)
+        factor, exponent = share * np.exp(-rate * np.abs(x - inside)), rate * (inside - middle)
+        other = scratch.like("other", out)
+        # matmul would not use BLAS for an outer product
+        np.dot((factor * np.exp(-exponent)).astype(out.dtype)[:, None], rising, out=out)
+        np.dot((factor * np.exp(exponent)).astype(out.dtype)[:, None], falling, out=other)
+        np.minimum(out, other, out=out)
+
+    return write
+
+
+def _shared_differences(z: np.ndarray, rate: float, share: float) -> Callable:
+    """The same without products, which would overflow if the kernel is very sharp."""
+    z = np.ascontiguousarray(z) * z.dtype.type(rate)
+
+    def write(x, out):
+        np.subtract((x * x.dtype.type(rate))[:, None], z, out=out)
+        np.abs(out, out=out)
+        np.negative(out, out=out)
+        np.exp(out, out=out)
+        out *= out.dtype.type(share)
+
+    return write
+
+
 def _write_two_valued(X, low, high, marks, rates, share, total, squares) -> None:
     below, above = (share * np.exp(-rates * np.abs(X - edge)) for edge in (low, high))
     for out, at_low, at_high in ((total, below, above), (squares, below**2, above**2)):
-        np.matmul((at_high - at_low).astype(out.dtype), marks, out=out)
-        out += at_low.sum(axis=1, keepdims=True)
+        # the last row of the marks is one throughout
+        np.matmul(np.column_stack([at_high - at_low, at_low.sum(axis=1)]).astype(out.dtype), marks, out=out)
 
 
 def additive_sums_on_device(device, X, Z, rates, share, categorical: tuple[int, ...] = ()):

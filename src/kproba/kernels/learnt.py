@@ -12,6 +12,7 @@ from .base import Kernel, symmetrised
 from .by_column import ByColumn, gaussian_columns, laplacian_columns
 from .codes import code_columns, onnx_with_codes, with_codes, with_codes_on_device
 from .radial import manhattan, manhattan_on_device, onnx_manhattan, squared_distances, squared_distances_on_device
+from .scratch import Scratch
 
 TERMS = ("laplacian", "gaussian", "additive", "pairs")
 
@@ -37,7 +38,6 @@ class Learnt(Kernel):
     mixture: tuple[float, float, float, float]
     categorical: tuple[int, ...] = code_columns()
     name: ClassVar[str] = "learnt"
-    n_buffers: ClassVar[int] = 4
 
     def __post_init__(self):
         for field, length in (("weights", len(self.weights)), ("widths", 3), ("mixture", 4)):
@@ -88,18 +88,20 @@ class Learnt(Kernel):
         laplacian = with_codes(manhattan, Z * scales[0], codes, rates[0])
         gaussian = with_codes(squared_distances, Z * scales[1], codes, rates[1] ** 2)
         sums = additive_sums(Z, rates[2], self.shares, codes) if self._has_sums else None
-        room = room_for_pairs(self.shares)
+        room, scratch = room_for_pairs(self.shares), Scratch()
 
         def write(X, out):
-            work = np.empty_like(out)
-            out[:] = 0.0
-            if sums is not None:
-                squares = np.empty_like(out)
+            work = scratch.like("work", out)
+            if sums is None:
+                out[:] = 0.0
+            else:
+                squares = scratch.like("squares", out)
                 sums(X, work, squares)
-                out += a[2] * work
+                np.multiply(work, a[2], out=out)
                 work *= work
                 work -= squares
-                out += (a[3] / room) * work
+                work *= a[3] / room
+                out += work
             for amplitude, distances, scale in ((a[0], laplacian, scales[0]), (a[1], gaussian, scales[1])):
                 if amplitude > 0:
                     distances(X * scale, work)

@@ -15,6 +15,7 @@ from ..arrays import clip_negative, in_place
 from .base import Kernel, dense, dot, same_format, symmetrised
 from .by_column import ByColumn, gaussian_columns, laplacian_columns
 from .codes import code_columns, onnx_with_codes, with_codes, with_codes_on_device
+from .scratch import Scratch
 
 #: Rows sampled to check whether the terms of squared distances cancel, and the relative error that is acceptable.
 CANCEL_ROWS, CANCEL_SHARE = 50, 1e-6
@@ -107,6 +108,7 @@ def manhattan_on_device(device, X, Z):
 def manhattan(Z):
     """‖x − z‖₁."""
     by_product = None if sparse.issparse(Z) else manhattan_by_product(Z)
+    scratch = Scratch()
 
     def write(X, out):
         if by_product is not None and not sparse.issparse(X):
@@ -116,9 +118,17 @@ def manhattan(Z):
 
             out[:] = manhattan_distances(*same_format(X, Z))
         else:
-            out[:] = cdist(X, Z, "cityblock")
+            _write_city_block(X, Z, out, scratch)
 
     return write
+
+
+def _write_city_block(X: np.ndarray, Z: np.ndarray, out: np.ndarray, scratch: Scratch) -> None:
+    """‖x − z‖₁ in float64, without a new array for it."""
+    if out.dtype == np.float64 and out.flags.c_contiguous:
+        cdist(X, Z, "cityblock", out=out)
+    else:
+        out[:] = cdist(X, Z, "cityblock", out=scratch.like("distances", out, np.float64))
 
 
 def onnx_manhattan(X, Z):
@@ -341,20 +351,35 @@ def manhattan_by_product(Z: np.ndarray):
     two = (is_high | np.equal(Z, low)).all(axis=0)
     if np.count_nonzero(two) < MIN_COLUMNS:
         return None
-    low, high, marks = low[two].astype(np.float64), high[two].astype(np.float64), is_high[:, two].astype(np.float64)
-    others = np.ascontiguousarray(Z[:, ~two])
-    if marks.mean() < SPARSE_SHARE:
-        marks = sparse.csr_array(marks)
+    low, high, others = low[two].astype(np.float64), high[two].astype(np.float64), np.ascontiguousarray(Z[:, ~two])
+    write_two_valued, scratch = _two_valued(is_high[:, two].astype(np.float64)), Scratch()
 
     def write(X, out):
         part = X[:, two]
         below = np.abs(part - low)
-        total = marks @ (np.abs(part - high) - below).T
-        total += below.sum(axis=1)
+        total = out if out.dtype == np.float64 else scratch.like("total", out, np.float64)
+        write_two_valued(np.abs(part - high) - below, below.sum(axis=1), total)
         np.maximum(total, 0.0, out=total)  # rounding may make it slightly negative
-        out[:] = total.T
         if others.shape[1]:
-            out += cdist(X[:, ~two], others, "cityblock")
+            rest = scratch.like("rest", out, np.float64)
+            _write_city_block(X[:, ~two], others, rest, scratch)
+            total += rest
+        if total is not out:
+            out[:] = total
+
+    return write
+
+
+def _two_valued(marks: np.ndarray):
+    """A function that writes changes·marksᵀ + start, for changes (n, k) and start (n,), by one product."""
+    is_sparse = marks.mean() < SPARSE_SHARE
+    few, right = sparse.csr_array(marks if is_sparse else marks[:0]), np.vstack([marks.T, np.ones(len(marks))])
+
+    def write(changes, start, out):
+        if is_sparse:
+            out[:] = (few @ changes.T + start).T
+        else:
+            np.matmul(np.column_stack([changes, start]), right, out=out)
 
     return write
 
