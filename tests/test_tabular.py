@@ -239,3 +239,13 @@ class TestWithoutSkrub:
         setattr(model["tablevectorizer"], name, value)
         with pytest.raises(ModelFileError, match="PlainTable"):
             save(model, tmp_path / "m.kproba")
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_medians_leave_the_rows_in_place(n_columns):
+    """A single column is contiguous: a median that sorts in place would move its values to other rows."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{j}": rng.normal(size=300) for j in range(n_columns)})
+    prepared, made = fitted(vectorizer(), frame)
+    np.testing.assert_allclose(made, frame.to_numpy(), rtol=1e-6)
+    np.testing.assert_allclose(prepared.transform(frame), frame.to_numpy(), rtol=1e-6)
