@@ -184,7 +184,7 @@ def pending(args, cells: dict):
 
 def options(argv):
     parser = results.parser(__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[2, 3, 4, 5, 6])
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, metavar="SET")
     help_only = "forget what these rivals did and run them alone"
     parser.add_argument("--only", nargs="+", choices=rivals.EVERYONE, metavar="RIVAL", help=help_only)
