@@ -21,6 +21,7 @@ from kproba import (
     displays,
 )
 from kproba.data.rows import Rows
+from kproba.estimators import _learning
 from kproba.estimators._honest import honest_probabilities, rows_with_probabilities
 from kproba.links import fit_link
 from kproba.report.facts import collect
@@ -169,7 +170,6 @@ class TestOnePart:
     def test_a_refit_without_the_row_gives_the_same(self, seed):
         """Under the kernel, the noise and the scaling of the fit, with the link of the rows that are not held out."""
         X, y = waves(120, seed)
-        X[10:14], y[10] = X[14], 1 - y[14]  # copies with contradicting labels
         clf = LSPC(random_state=seed).fit(X, y)
         known = rows_with_probabilities(clf.oof_proba_)
         rest = np.setdiff1d(np.arange(120), known)
@@ -200,6 +200,28 @@ class TestOnePart:
             known = rows_with_probabilities(clf.oof_proba_)
             losses.append(log_loss(y[known], clf.oof_proba_[known]))
         assert np.mean(losses) > np.log(2) - 0.01
+
+    @pytest.mark.parametrize("as_weight", [False, True])
+    def test_copies_of_a_row_do_not_tell_its_label(self, as_weight):
+        """Leave-one-out would leave the copy in the fit."""
+        rng, losses = np.random.default_rng(1), []
+        for seed in range(3):
+            X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+            weight = np.full(200, 2.0) if as_weight else None
+            if not as_weight:
+                X, y = np.tile(X, (2, 1)), np.tile(y, 2)
+            clf = LSPC(random_state=seed).fit(X, y, weight)
+            known = rows_with_probabilities(clf.oof_proba_)
+            losses.append(log_loss(y[known], clf.oof_proba_[known]))
+            assert len(known) == len(X) // 5
+        assert np.mean(losses) > np.log(2) - 0.01
+
+    def test_a_few_copies_are_not_judged(self, monkeypatch):
+        monkeypatch.setattr(_learning, "FEW_COPIES", 0.2)
+        part = np.flatnonzero(outer_folds.outer_folds(Rows.of(X, Y, np.ones(110), 2), 0) == 0)
+        copied = np.r_[X, X[part[:2]]], np.r_[Y, 1 - Y[part[:2]]]
+        found = LSPC(random_state=0).fit(*copied).oof_proba_
+        assert np.isnan(found[[*part[:2], 110, 111]]).all() and len(rows_with_probabilities(found)) >= 18
 
     def test_a_ridge_that_all_rows_choose_needs_a_refit(self):
         """Leave-one-out of the held-out part has helped to choose the ridge, so it cannot judge it."""

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ..arrays import Device
 from ..arrays import choose as choose_device
-from ..data.hashing import exact_keys
+from ..data.hashing import distinct, exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
@@ -36,6 +36,8 @@ FEW_ROWS, DENSE_ROWS = 4000, 10_000
 SPREAD_ROWS = 300
 #: Folds of more rows are fitted one after the other, because LAPACK's own threads then share the work better.
 SIDE_BY_SIDE = 2000
+#: With a larger share of copies among the held-out rows, these are judged by another fit instead of leave-one-out.
+FEW_COPIES = 0.01
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
 FLOAT32_ERROR = 1e-3
 
@@ -104,8 +106,9 @@ def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, held_out: np.nd
 
     Each row is left out of a fit of all other rows, so nothing has to be fitted again. The link is that of the rows in
     no fold; a held-out row has no more influence on it than a single row of the fit has on the scores of all others.
+    A row whose copies stay in the fit is NaN.
     """
-    unseen, others = np.flatnonzero(learnt.fold == 0), np.flatnonzero(learnt.fold < 0)
+    unseen, others = np.flatnonzero((learnt.fold == 0) & ~_has_copies(scaled)), np.flatnonzero(learnt.fold < 0)
     link = fit_link(model.link, held_out[others], scaled.take(others))
     proba = np.full((len(scaled), scaled.n_classes), np.nan)
     proba[unseen] = in_blocks(link.probabilities, held_out[unseen])
@@ -113,12 +116,21 @@ def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, held_out: np.nd
 
 
 def _suffices(model, learnt: LearntKernel, scaled: Rows, held_out: np.ndarray) -> bool:
-    """Whether leave-one-out scores are honest for the held-out part: exact, and not used to choose a ridge."""
+    """Whether leave-one-out scores are honest for the held-out part: exact, not used to choose a ridge, and of rows
+    that have no copies."""
     if len(held_out) != len(scaled) or not learnt.has_unseen_rows:
+        return False
+    if _has_copies(scaled)[learnt.fold == 0].mean() > FEW_COPIES:
         return False
     others = scaled.labels[learnt.fold < 0]
     has_all = scaled.is_multilabel or len(np.unique(others)) == scaled.n_classes
     return has_all and model._ridge_is_noise and _is_auto(model.ridge)
+
+
+def _has_copies(rows: Rows) -> np.ndarray:
+    """Whether other rows have the same inputs. Leave-one-out keeps them in the fit, while folds keep them together."""
+    number = distinct(rows.keys)[1]
+    return (np.bincount(number)[number] > 1) | (rows.weight > rows.unit)  # a weight counts copies
 
 
 def _proba_without_fold(model, learnt: LearntKernel, number: int, rows: Rows, X_new: np.ndarray) -> np.ndarray:
