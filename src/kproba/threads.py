@@ -15,8 +15,9 @@ from typing import Any
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-#: Size of a tile of features, about the L2 cache of current cores.
-TILE_BYTES = 1 << 20
+#: Size of a tile of features: about the L2 cache of current cores, and so large that threads seldom wait for the
+#: interpreter.
+TILE_BYTES = 2 << 20
 #: Size of a batch of features; peak memory is the moments plus one such block.
 BATCH_BYTES = 32 << 20
 
