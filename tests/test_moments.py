@@ -118,7 +118,7 @@ def test_threads_have_sums_of_their_own(kernel, n, monkeypatch):
     chunks = [Chunk(X[: n // 3], codes[: n // 3], None, 0), Chunk(X[n // 3 :], codes[n // 3 :], None, n // 3)]
     encoding = Encoding(np.arange(3), np.array([1.0, 2.0, 0.5]))
     phi, targets = kernel(X, X[:4]), np.eye(3)[codes]
-    for workers, most in ((1, 512), (2, 512), (7, 512), (7, 0)):
+    for workers, most in ((1, 256), (2, 256), (7, 256), (7, 0)):
         monkeypatch.setattr(basis, "MOST_IN_THREADS", most)
         statistic = MomentsOf(basis.Basis(kernel, X[:4], workers=workers), encoding)
         total = statistic.zero()

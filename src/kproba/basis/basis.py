@@ -20,8 +20,8 @@ from ..threads import BATCH_BYTES, fill_tiles, map_independent, row_slices
 from .centers import Centers
 from .moments import Moments
 
-#: Up to this many centres, a matrix of the centres is small beside a block of features.
-MOST_IN_THREADS = 512
+#: Up to this many centres, sums on each thread are faster than products on several threads.
+MOST_IN_THREADS = 256
 
 
 @dataclass(frozen=True)
