@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kproba import LSPC, BagOfFeatures, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier, threads
+from kproba import LSPC, BagOfFeatures, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from kproba.threads import fill_tiles, map_independent, n_workers, one_blas_thread
 
 N_BLAS = 3
@@ -226,17 +226,3 @@ class TestWorkers:
         model = LSPC(kernel="gaussian", width=1.0, ridge=0.01, n_jobs=7).fit(X, Y)
         assert model.basis_.workers == 1 and model._basis_here.workers == 7
         assert model.set_params(n_jobs=1)._basis_here.workers == 1
-
-
-def test_many_threads_have_larger_tiles(monkeypatch):
-    """With small ones they would wait for the interpreter lock; a worker, which runs alone, keeps the small ones."""
-    monkeypatch.setattr(threads, "TILE_BYTES", 80)
-    monkeypatch.setattr(threads, "SHARED_TILE_BYTES", 400)
-
-    def sizes(workers):
-        found = []
-        threads.fill_tiles(lambda rows: found.append(rows.stop - rows.start), 100, 8, workers)
-        return set(found)
-
-    assert [sizes(workers) for workers in (1, 2, 3, 16)] == [{10}, {10}, {50}, {50}]
-    assert threads.map_independent(lambda _: sizes(16), range(2), 2) == [{10}, {10}]

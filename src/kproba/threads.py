@@ -15,12 +15,9 @@ from typing import Any
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-#: Size of a tile of features: about the L2 cache of current cores, and so large that two threads seldom wait for the
-#: interpreter lock between the operations on a tile.
+#: Size of a tile of features: about the L2 cache of current cores, and so large that threads seldom wait for the
+#: interpreter lock between the operations on a tile. It does not depend on their number, or results would.
 TILE_BYTES = 2 << 20
-#: More threads than the first number would still wait, so their tiles have the second size (a learnt kernel on 16
-#: cores: 0.66 s instead of 1.50 s).
-FEW_THREADS, SHARED_TILE_BYTES = 2, 4 << 20
 #: Size of a batch of features; peak memory is the moments plus one such block.
 BATCH_BYTES = 32 << 20
 
@@ -169,12 +166,7 @@ def _init_worker(libraries: list[Any]) -> None:
 
 def _runs_sequentially(workers: int, n_tasks: int) -> bool:
     """Whether tasks run one after the other. Inside a worker they do, because its siblings use the other cores."""
-    return workers == 1 or n_tasks == 1 or _is_worker()
-
-
-def _is_worker() -> bool:
-    """Whether this thread belongs to one of our pools."""
-    return getattr(_thread_state, "is_worker", False)
+    return workers == 1 or n_tasks == 1 or getattr(_thread_state, "is_worker", False)
 
 
 def row_slices(n_rows: int, row_bytes: int, target_bytes: int = BATCH_BYTES) -> list[slice]:
@@ -189,8 +181,7 @@ def fill_tiles(fill: Callable[[slice], None], n_rows: int, row_bytes: int, worke
     NumPy and SciPy release the GIL inside distances, products and exponentials, so threads are enough, and they write
     to the shared output without a copy.
     """
-    workers = 1 if _is_worker() else workers
-    tiles = row_slices(n_rows, row_bytes, TILE_BYTES if workers <= FEW_THREADS else SHARED_TILE_BYTES)
+    tiles = row_slices(n_rows, row_bytes, TILE_BYTES)
     if _runs_sequentially(workers, len(tiles)):
         for tile in tiles:
             fill(tile)
