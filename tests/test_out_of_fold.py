@@ -257,7 +257,8 @@ class TestOnePart:
         clf = LSPC(random_state=0).fit(X, Y)
         known = rows_with_probabilities(clf.oof_proba_)
         facts = collect(clf, X, Y, on="out-of-fold", row_names=[f"r{k}" for k in range(110)], beside={"n": range(110)})
-        assert facts.n_rows == 22 and "Another 88 training rows" in facts.notes[0]
+        assert facts.n_rows == 22 and facts.notes[0].startswith("All results are for 22 training rows, each evaluated")
+        assert "Another 88 training rows took part in learning" in facts.notes[0]
         assert facts.scores[0].log_loss.value == pytest.approx(log_loss(Y[known], clf.oof_proba_[known]))
         assert {row.name for row in facts.doubtful} <= {f"r{k}" for k in known}
         plain = collect(clf, X, Y, on="out-of-fold")

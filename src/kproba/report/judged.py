@@ -121,12 +121,11 @@ def _check_exclusive(model, y) -> None:
 
 def about_rows(on: str, n_training: int, n_rows: int, n_skipped: int = 0) -> str:
     """Which rows the results are for, and what they mean for new rows."""
-    if n_skipped:
-        return (
-            f"{_about_evaluated(on, n_training, n_rows)} Another {n_skipped:,} training rows took part in learning the "
-            "kernel and are not evaluated."
-        )
-    return _about_evaluated(on, n_training, n_rows)
+    said = _about_evaluated(on, n_training, n_rows)
+    if not n_skipped:
+        return said
+    said = said.replace("All results are for the training rows", f"All results are for {n_training:,} training rows")
+    return f"{said} Another {n_skipped:,} training rows took part in learning the kernel and are not evaluated."
 
 
 def _about_evaluated(on: str, n_training: int, n_rows: int) -> str:
