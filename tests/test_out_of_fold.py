@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
@@ -215,6 +217,21 @@ class TestOnePart:
             losses.append(log_loss(y[known], clf.oof_proba_[known]))
             assert len(known) == len(X) // 5
         assert np.mean(losses) > np.log(2) - 0.01
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(st.integers(0, 10_000), st.sampled_from([2, 8, 40, 1000]), st.sampled_from([np.float64, np.float32]))
+    def test_equal_rows_are_judged_together_or_not_at_all(self, seed, n_values, dtype):
+        """On booleans and ties with contradicting labels, too: a row must not be judged by a fit that has its copy."""
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, n_values, size=(160, 3)).astype(dtype)
+        y = (X[:, 0] + rng.integers(0, n_values, size=160) >= n_values).astype(int)
+        if len(np.unique(X, axis=0)) < 100 or len(set(y)) < 2:
+            return  # the kernel is not learnt
+        proba = LSPC(random_state=0).fit(X, y).oof_proba_
+        number = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+        is_known = np.isin(np.arange(160), rows_with_probabilities(proba))
+        assert all(len(set(is_known[number == k])) == 1 for k in range(number.max() + 1))
+        assert 0 < is_known.sum() < 80 and proba[is_known].sum(axis=1) == pytest.approx(np.ones(is_known.sum()))
 
     def test_a_few_copies_are_not_judged(self, monkeypatch):
         monkeypatch.setattr(_learning, "FEW_COPIES", 0.2)

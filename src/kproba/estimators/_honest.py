@@ -17,11 +17,6 @@ class Honest(NamedTuple):
     name: str
     proba: np.ndarray
 
-    @property
-    def known(self) -> np.ndarray:
-        """Indices of the rows that have probabilities; see :func:`rows_with_probabilities`."""
-        return rows_with_probabilities(self.proba)
-
 
 def rows_with_probabilities(proba: np.ndarray) -> np.ndarray:
     """Indices of the rows that are not NaN: of many rows, only those that took no part in learning the kernel."""

@@ -71,6 +71,7 @@ def outer_folds(rows: Rows, seed: int) -> np.ndarray:
 
 
 def holds_out_one_part(fold: np.ndarray) -> bool:
+    """Whether these are the folds of many rows."""
     return bool(fold.min() < 0)
 
 
