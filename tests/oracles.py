@@ -9,6 +9,7 @@ from math import factorial
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 
 def gaussian(X, Z, width):
@@ -462,6 +463,19 @@ def robust_scaling(X, weight, X_new):
         z = (X_new[:, j] - middle) / spread
         out[:, j] = z / np.sqrt(1 + (z / 3) ** 2)
     return out
+
+
+def quantile_scaling(X, weight, X_new):
+    """Normal scores of the ranks of robust values, those of ties in their middle, over the normal quartile range."""
+    Z, Z_new = robust_scaling(X, weight, X), robust_scaling(X, weight, X_new)
+    for j, column in enumerate(Z.T):
+        values = np.unique(column)
+        if len(values) <= 2:
+            continue
+        below, ties = (np.array([weight[test(column, v)].sum() for v in values]) for test in (np.less, np.equal))
+        scores = np.clip(norm.ppf((below + ties / 2) / weight.sum()), -3, 3) / (norm.ppf(0.75) - norm.ppf(0.25))
+        Z_new[:, j] = np.interp(Z_new[:, j], values, scores)
+    return Z_new
 
 
 def standard_scaling(X, weight, X_new):

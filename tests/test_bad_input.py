@@ -169,7 +169,7 @@ class TestRefused:
             ("link", ["auto", "softmax", "clip", "clip-parameters", "none"]),
             ("solver", ["auto", "cholesky", "eigen"]),
             ("penalty", ["auto", "rkhs", "parameters"]),
-            ("scaling", ["auto", "robust", "standard", None]),
+            ("scaling", ["auto", "robust", "quantile", "standard", None]),
             ("selection", ["loo", "cv"]),
             ("centers", ["auto", "all", "class"]),
             ("class_weight", ["balanced", None]),
@@ -356,7 +356,7 @@ def is_sound(proba, n, c):
 
 class TestAccepted:
     @pytest.mark.parametrize("scale", [1e150, 1e-150, 1e300])
-    @pytest.mark.parametrize("scaling", ["auto", "robust", "standard"])
+    @pytest.mark.parametrize("scaling", ["auto", "robust", "quantile", "standard"])
     def test_columns_of_extreme_scale(self, scale, scaling):
         """Scaling makes the units of a column irrelevant."""
         factors = np.array([scale, 1.0, 1.0 / scale])
@@ -500,7 +500,7 @@ class TestAccepted:
         expected = quick().fit(inputs.astype(float), Y).predict_proba(inputs.astype(float))
         np.testing.assert_array_equal(quick().fit(inputs, Y).predict_proba(inputs), expected)
 
-    @pytest.mark.parametrize("scaling", ["auto", "robust", "standard", None], ids=str)
+    @pytest.mark.parametrize("scaling", ["auto", "robust", "quantile", "standard", None], ids=str)
     @pytest.mark.parametrize("constant", [0.0, 5.0, 1e10, 0.1])
     def test_constant_columns_change_nothing(self, scaling, constant):
         options = {"kernel": "gaussian", "scaling": scaling, "width": 1.0, "ridge": 0.01, "random_state": 0}
@@ -563,7 +563,7 @@ class TestAccepted:
         model = quick(kernel=kernel, scaling=None).fit(wide, Y)
         np.testing.assert_allclose(model.predict_proba(wide), expected, atol=1e-9)
 
-    @pytest.mark.parametrize("scaling", ["auto", "robust", "standard"])
+    @pytest.mark.parametrize("scaling", ["auto", "robust", "quantile", "standard"])
     def test_sparse_rows_for_a_model_of_dense_rows(self, scaling):
         """The same rows have the same probabilities, or the mixture is refused."""
         shifted = X + 3.0
@@ -575,7 +575,7 @@ class TestAccepted:
         else:
             np.testing.assert_allclose(proba, model.predict_proba(shifted), atol=1e-9)
 
-    @pytest.mark.parametrize("scaling", ["auto", "robust", "standard"])
+    @pytest.mark.parametrize("scaling", ["auto", "robust", "quantile", "standard"])
     def test_dense_rows_for_a_model_of_sparse_rows(self, scaling):
         model = quick(scaling=scaling).fit(sparse.csr_array(X), Y)
         expected = model.predict_proba(sparse.csr_array(X))

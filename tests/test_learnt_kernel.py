@@ -246,7 +246,7 @@ class TestLearning:
         (before, loss), (after, other_loss) = (
             outer_folds.Run(Rows.of(X, labels, np.ones(130), 2), held_out, 0).advance(30) for labels in (y, other)
         )
-        assert (before == after).all() and loss != other_loss
+        assert (before == after).all() and (loss != other_loss).all()
 
     def test_equally_good_numbers_of_steps_share_the_say(self):
         seen = np.array([[[0.0]], [[1.0]], [[4.0]]])

@@ -34,7 +34,7 @@ MODELS = {
     "ivm": ImportVectorMachine(**GIVEN, ridge=1e-2, candidates="all", tol=1e-6),
     "surface": SurfaceKernelClassifier(**GIVEN, n_centers=2, centers="random", link="clip"),
 }
-SCALINGS = st.sampled_from(["robust", "standard", None])
+SCALINGS = st.sampled_from(["robust", "quantile", "standard", None])
 #: Newton's method and the interior-point method stop with errors of this order. The calibrated link is fitted until its
 #: gradient is below 1e-5, which leaves the second number.
 SAME, SAME_LINK = 1e-5, 1e-4
@@ -120,7 +120,7 @@ def test_shift(name, table, scaling, move):
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("ivm", "surface")])
 @given(
     table=tables(),
-    scaling=st.sampled_from(["robust", "standard"]),
+    scaling=st.sampled_from(["robust", "quantile", "standard"]),
     power=st.sampled_from([-1000, -500, -30, 30, 500, 1000]),
 )
 def test_units(name, table, scaling, power):

@@ -462,7 +462,7 @@ class TestEstimators:
 
     def test_scaling_leaves_codes_alone(self):
         frame, y = frame_of(80)
-        for scaling in ("robust", "standard"):
+        for scaling in ("robust", "quantile", "standard"):
             model = quick(scaling=scaling).fit(frame, y)
             codes = list(model.columns_.categorical)
             assert (model.scaling_.center[codes] == 0).all() and (model.scaling_.scale[codes] == 1).all()

@@ -280,6 +280,7 @@ def test_unions_that_double_their_columns(file):
 
 FITTED = {
     "lspc": lambda: LSPC(**GIVEN).fit(X, Y),
+    "curved": lambda: LSPC(**{**GIVEN, "scaling": "quantile"}).fit(X, Y),
     "sparse": lambda: LSPC(**GIVEN).fit(sparse.csr_array(X), Y),
     "klr": lambda: KernelLogisticRegression(**GIVEN).fit(X, Y),
     "tags": lambda: LSPC(**GIVEN).fit(*make_multilabel_classification(20, 4, n_classes=2, random_state=0)),
@@ -292,6 +293,7 @@ def _broken():
         ("lspc", "LSPC", ("coef_", "classes_")),
         ("lspc", "Basis", ("centers",)),
         ("lspc", "Scaling", ("center", "scale", "relevance", "squashed")),
+        ("curved", "Curves", ("columns", "knots", "values")),
         ("lspc", "CalibratedSoftmax", ("prior", "slope", "offset")),
         ("klr", "KernelLogisticRegression", ("coef_", "intercept_")),
         ("tags", "CalibratedTags", ("prior", "slope", "sharpness", "offset", "span", "constant")),
@@ -299,11 +301,13 @@ def _broken():
         for attribute in attributes:
             yield name, part, attribute, "shorter", lambda a: a[:-1]
             yield name, part, attribute, "nested", lambda a: a[None]
-            if attribute not in ("squashed", "constant", "classes_"):
+            if attribute not in ("squashed", "constant", "classes_", "columns"):
                 yield name, part, attribute, "NaN", lambda a: np.full_like(a, np.nan)
                 yield name, part, attribute, "infinity", lambda a: np.full_like(a, np.inf)
-            if attribute not in ("squashed", "constant", "classes_", "scale", "center"):
+            if attribute not in ("squashed", "constant", "classes_", "columns", "scale", "center"):
                 yield name, part, attribute, "huge", lambda a: np.full_like(a, 1e300)
+            if attribute in ("columns", "knots", "values"):
+                yield name, part, attribute, "in another order", lambda a: a[::-1] - (a.ndim == 1)
             if attribute in ("scale", "relevance", "prior", "sharpness"):
                 yield name, part, attribute, "zero", np.zeros_like
                 yield name, part, attribute, "negative", np.negative

@@ -139,7 +139,7 @@ class TestParts:
         )
         assert_agrees(clf.fit(X, y), X_new, dtype)
 
-    @pytest.mark.parametrize("scaling", ["auto", "robust", "standard", None])
+    @pytest.mark.parametrize("scaling", ["auto", "robust", "quantile", "standard", None])
     @pytest.mark.parametrize("kernel", ["gaussian", "linear", "polynomial"])
     @pytest.mark.parametrize("columns", [1, 4])
     def test_scaling(self, iris, scaling, kernel, columns, dtype):

@@ -85,7 +85,7 @@ def test_robust_scaling_keeps_two_valued_columns_and_squashes_outliers():
     assert abs(np.median(Z[:, 0])) < 0.1
 
 
-@pytest.mark.parametrize("mode", ["standard", "robust"])
+@pytest.mark.parametrize("mode", ["standard", "robust", "quantile"])
 def test_scaling_takes_weights_as_repetitions(mode):
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((50, 4)), rng.integers(1, 4, 50)

@@ -70,7 +70,7 @@ CategoricalFeatures: TypeAlias = Literal["from_dtype"] | str | ArrayLike | None
 RidgeLike: TypeAlias = Literal["auto"] | str | _Numbers
 CentersLike: TypeAlias = Literal["auto", "all", "local", "class"] | str | tuple[str, int] | int | ArrayLike | Inputs
 LinkName: TypeAlias = Literal["auto", "softmax", "clip", "clip-parameters", "none"] | str | type[Link]
-ScalingName: TypeAlias = Literal["auto", "robust", "standard"] | str | None
+ScalingName: TypeAlias = Literal["auto", "robust", "quantile", "standard"] | str | None
 #: A name or a ``torch.device``.
 DeviceLike: TypeAlias = Literal["cpu", "cuda"] | str | Any | None
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | str | None

@@ -15,11 +15,12 @@ from scipy import sparse
 
 from ..arrays import Device, is_tensor
 from ..threads import fill_tiles
+from .curves import Curves, normal_scores
 from .hashing import distinct
 from .items import Sequences
 from .rows import Rows
 
-MODES = ("auto", "standard", "robust", None)
+MODES = ("auto", "standard", "robust", "quantile", None)
 #: Values of this many interquartile ranges from the median are pulled in to 1/√2 of their distance.
 SQUASH_AT = 3.0
 #: Scaled values are clipped to this: their squares do not overflow, and no kernel distinguishes rows farther away.
@@ -30,12 +31,13 @@ QUANTILE_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Scaling:
-    """x → relevance · squash((x − center)/scale), column by column."""
+    """x → relevance · curve(squash((x − center)/scale)), column by column."""
 
     center: np.ndarray
     scale: np.ndarray
     squashed: np.ndarray
     relevance: np.ndarray
+    curves: Curves | None = None
 
     def __call__(self, X):
         """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only scaled, not shifted."""
@@ -56,6 +58,8 @@ class Scaling:
         np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
         bend = np.where(self.squashed, scaled / SQUASH_AT, 0.0)
         scaled /= np.sqrt(1.0 + np.square(bend))
+        if self.curves is not None:
+            self.curves.apply(scaled)
         np.multiply(scaled, self.relevance, out=Z, casting="same_kind")
 
     def _on_device(self, device: Device, X):
@@ -63,8 +67,9 @@ class Scaling:
         center, scale, relevance = (device.put(part) for part in (self.center, self.scale, self.relevance))
         squash = device.put(self.squashed / SQUASH_AT)
         scaled = xp.clip((xp.astype(X, xp.float64, copy=False) - center) / scale, -FARTHEST, FARTHEST)
-        scaled = scaled * relevance / xp.sqrt(1.0 + (scaled * squash) ** 2)
-        return xp.astype(scaled, X.dtype, copy=False)
+        scaled = scaled / xp.sqrt(1.0 + (scaled * squash) ** 2)
+        scaled = scaled if self.curves is None else self.curves.on_device(device, scaled)
+        return xp.astype(scaled * relevance, X.dtype, copy=False)
 
     def inverse(self, Z):
         """Rows in the user's units, up to rounding."""
@@ -73,6 +78,8 @@ class Scaling:
         if sparse.issparse(Z):
             return sparse.csr_array(Z.multiply((self.scale / self.relevance)[None, :]))
         X = Z / self.relevance
+        if self.curves is not None:
+            self.curves.undo(X)
         columns = X[:, self.squashed]
         room = np.maximum(1.0 - np.square(columns / SQUASH_AT), np.finfo(X.dtype).eps)
         X[:, self.squashed] = columns / np.sqrt(room)
@@ -84,7 +91,8 @@ class Scaling:
             return self
         same = np.isin(np.arange(len(self.center)), columns)
         center, scale = np.where(same, 0.0, self.center), np.where(same, 1.0, self.scale)
-        return replace(self, center=center, scale=scale, squashed=self.squashed & ~same)
+        curves = None if self.curves is None else self.curves.leaving(columns)
+        return replace(self, center=center, scale=scale, squashed=self.squashed & ~same, curves=curves)
 
     def weighted(self, relevance: np.ndarray) -> Scaling:
         """The same scaling with the columns weighted further."""
@@ -101,7 +109,8 @@ def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
         mode, rows = "standard" if mode == "auto" else mode, _frames_of(rows)
     if rows.is_sparse:
         return _scale_only(rows)
-    return (_standard(rows) if mode == "standard" else _robust(rows)).leaving(rows.categorical)
+    fit = {"standard": _standard, "quantile": _quantile}.get(mode, _robust)
+    return fit(rows).leaving(rows.categorical)
 
 
 def _frames_of(rows: Rows) -> Rows:
@@ -155,15 +164,38 @@ def _robust(rows: Rows) -> Scaling:
     return _plain(center, np.where(two_valued, high - low, spread), ~two_valued)
 
 
+def _quantile(rows: Rows) -> Scaling:
+    return with_normal_scores(_robust(rows), rows)
+
+
+def with_normal_scores(robust: Scaling, rows: Rows) -> Scaling:
+    """A robust scaling that continues with the normal scores of all columns but those with two values."""
+    X, weight = _quantile_rows(rows)
+    columns = np.flatnonzero(robust.squashed)
+    return replace(robust, curves=normal_scores(robust(X), weight, columns)) if len(columns) else robust
+
+
+def bent_scaling(scaling: Scaling | None, share: float) -> Scaling | None:
+    """The scaling with a share of its curves, if it has any."""
+    if scaling is None or scaling.curves is None or share == 1:
+        return scaling
+    return replace(scaling, curves=scaling.curves.at(share) if share else None)
+
+
 def _weighted_quantiles(rows: Rows, levels) -> np.ndarray:
     """The smallest values whose cumulative weight reaches each level; repeating a row is the same as weighting it."""
-    X, weight = rows.X, rows.weight
-    if len(rows) > QUANTILE_ROWS:
-        first, number = distinct(rows.keys)
-        first = first[:QUANTILE_ROWS]  # sorted by key: a random sample that does not depend on weights
-        X, weight = X[first], np.bincount(number, weight)[: len(first)]
+    X, weight = _quantile_rows(rows)
     found = [_quantiles_of_column(column, weight, levels) for column in X.T]
     return np.array(found, dtype=np.float64).reshape(X.shape[1], len(levels)).T
+
+
+def _quantile_rows(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """The rows from which quantiles are computed, and their weights."""
+    if len(rows) <= QUANTILE_ROWS:
+        return rows.X, rows.weight
+    first, number = distinct(rows.keys)
+    first = first[:QUANTILE_ROWS]  # sorted by key: a random sample that does not depend on weights
+    return rows.X[first], np.bincount(number, rows.weight)[: len(first)]
 
 
 def _quantiles_of_column(values: np.ndarray, weight: np.ndarray, levels) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -17,7 +17,7 @@ from ..data.hashing import distinct, exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
-from ..data.scaling import fit_scaling, scaled_rows
+from ..data.scaling import Scaling, bent_scaling, fit_scaling, scaled_rows, with_normal_scores
 from ..kernels.learnt import Learnt
 from ..links import fit_link, in_blocks
 from ..progress import Progress
@@ -52,34 +52,40 @@ def learns_kernel(model, rows: Rows) -> bool:
     return is_open and plain and has_columns and rows.n_distinct >= LEAST_ROWS and bool(rows.X.shape[1])
 
 
-def learn_kernel(model, scaled: Rows, data: Training) -> LearntKernel:
-    """Learn the kernel on scaled rows.
+def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[LearntKernel, Scaling | None]:
+    """Learn the kernel of scaled rows, and with ``scaling="auto"`` the share of normal scores in the scaling."""
+    may_bend = _is_auto(model.scaling) and scaling is not None
+    mode = "quantile" if may_bend else model.scaling
+    scaling = with_normal_scores(scaling, data.rows) if scaling is not None and may_bend else scaling
+    bent = _scaled_in_float32(data.rows, scaling, mode)
+    with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
+        choices = bent if may_bend and scaling.curves is not None else None
+        learnt = learn(bent(1.0), data.seed, n_workers(model.n_jobs), progress.step, model.device_, choices)
+        progress.finish()
+    return learnt, bent_scaling(scaling, learnt.bend)
+
+
+def _scaled_in_float32(rows: Rows, scaling: Scaling | None, mode: str | None) -> Callable[[float], Rows]:
+    """A function that scales the rows with a share of the curves of ``scaling``, as they would be scaled in float32.
 
     Folds and samples are drawn by keys of the unscaled rows in float32: float32 rows then take the same steps as
-    float64 ones, and rows that differ by less share a fold.
-    """
-    rows = most_informative_tags(_in_float32(scaled, data.rows, model.scaling))
-    with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
-        found = learn(rows, data.seed, n_workers(model.n_jobs), progress.step, model.device_)
-        progress.finish()
-    return found
-
-
-def _in_float32(scaled: Rows, unscaled: Rows, scaling: str | None) -> Rows:
-    """The rows as they would be scaled in float32, so that rows of both precisions learn the same kernel.
-
-    Rows whose values float32 cannot tell apart keep all their digits.
+    float64 ones, and rows that differ by less share a fold. Rows whose values float32 cannot tell apart keep all their
+    digits.
     """
     with np.errstate(over="ignore"):
-        single = unscaled.X.astype(np.float32)
-    if (single == unscaled.X).all():
-        return scaled
-    keyed = replace(scaled, keys=exact_keys(single))
-    if not np.isfinite(single).all():
-        return keyed
-    rounded = unscaled.replace_inputs(single.astype(np.float64))
-    X = scaled_rows(rounded, fit_scaling(scaling, rounded)).X
-    return keyed.replace_inputs(X) if np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR else keyed
+        single = rows.X.astype(np.float32)
+    is_exact, is_finite = (single == rows.X).all(), np.isfinite(single).all()
+    keyed = rows if is_exact else replace(rows, keys=exact_keys(single))
+    rounded = rows.replace_inputs(single.astype(np.float64)) if is_finite and not is_exact else rows
+    like = scaling if rounded is rows else fit_scaling(mode, rounded)
+
+    def bent(share: float) -> Rows:
+        scaled = scaled_rows(keyed, bent_scaling(scaling, share))
+        X = scaled.X if rounded is rows else scaled_rows(rounded, bent_scaling(like, share)).X
+        close = np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR
+        return most_informative_tags(scaled.replace_inputs(X) if close else scaled)
+
+    return bent
 
 
 def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:

@@ -19,8 +19,10 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     scaling = model._fit_scaling(data.rows, kernels)
     rows = scaled_rows(data.rows, scaling)
     model._check_units(rows, kernels, scaling, data.seed)
-    learnt = learn_kernel(model, rows, data) if learns_kernel(model, rows) else None
-    kernels = kernels if learnt is None else [learnt.kernel]
+    learnt = None
+    if learns_kernel(model, rows):
+        learnt, scaling = learn_kernel(model, scaling, data)
+        kernels, rows = [learnt.kernel], scaled_rows(data.rows, scaling)
     few = rows if most_rows is None else subsample(rows, most_rows, data.seed)
     kernels = [kernel.prepared(few.X, n_workers(model.n_jobs), model.verbose) for kernel in kernels]
     return Prepared(rows, few, kernels, scaling, learnt)

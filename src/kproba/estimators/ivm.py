@@ -15,6 +15,7 @@ from ..data.items import Items
 from ..data.labels import class_factors, encode, encode_labels
 from ..data.rows import Rows
 from ..data.sampling import sample_rows, subsample
+from ..data.scaling import MODES as SCALINGS
 from ..data.scaling import scaled_rows
 from ..exceptions import ConvergenceWarning
 from ..kernels import Kernel, as_kernels
@@ -160,8 +161,10 @@ class ImportVectorMachine(KernelClassifier):
         chosen, and does not see the tuning rows. For a single λ without anything to tune, both are the same.
     tuning_loss : {"log-loss", "error"}, default="log-loss"
         The loss on the tuning rows; the paper uses ``"error"``.
-    scaling : {"auto", "robust", "standard", None}, default="auto"
-        How the classifier scales the columns of X; ``"auto"`` is ``"robust"``.
+    scaling : {"auto", "robust", "quantile", "standard", None}, default="auto"
+        How the classifier scales the columns of X. ``"quantile"`` replaces values by the normal scores of their ranks.
+        With a learnt kernel, ``"auto"`` lies between ``"robust"`` and ``"quantile"``, where held-out rows suggest. With
+        other kernels it is ``"robust"``.
     class_weight : dict, "balanced" or None, default=None
         Factors that multiply the row weights of each class. They shift the prior of the probabilities.
     device : None, "cpu", "cuda", "cuda:<number>", default=None
@@ -559,7 +562,7 @@ class ImportVectorMachine(KernelClassifier):
         as_kernels(self.kernel)
         check_choice("search", self.search, tuple(SEARCHES))
         check_choice("tuning_loss", self.tuning_loss, ("log-loss", "error"))
-        check_choice("scaling", self.scaling, ("auto", "standard", "robust", None))
+        check_choice("scaling", self.scaling, SCALINGS)
         if not isinstance(self.width, TimesMedian):
             check_positive("width", self.width, words=("auto", "median"))
         check_positive("ridge", self.ridge, words=("path",), largest=LARGEST_RIDGE)

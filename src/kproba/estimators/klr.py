@@ -126,9 +126,11 @@ class KernelLogisticRegression(CenterClassifier):
         How candidates are compared: approximate leave-one-out, or cross-validation.
     folds : int, default=5
         Number of folds if ``selection="cv"``.
-    scaling : {"auto", "robust", "standard", None}, default="auto"
-        How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if leave-one-out improves, also
-        weights each column by how much the model varies along it.
+    scaling : {"auto", "robust", "quantile", "standard", None}, default="auto"
+        How the classifier scales the columns of X. ``"quantile"`` replaces values by the normal scores of their ranks.
+        With a learnt kernel, ``"auto"`` lies between ``"robust"`` and ``"quantile"``, where held-out rows suggest. With
+        other kernels it is ``"robust"`` and, if leave-one-out improves, also weights each column by how much the model
+        varies along it.
     class_weight : dict, "balanced" or None, default=None
         Factors that multiply the row weights of each class. They shift the prior of the probabilities.
     loo : {"auto", True}, default="auto"

@@ -113,9 +113,11 @@ class LSPC(TakesMoreRows, CenterClassifier):
         How candidates are compared: exact leave-one-out, or cross-validation by subtracting a fold's moments.
     folds : int, default=5
         Number of folds if ``selection="cv"``.
-    scaling : {"auto", "robust", "standard", None}, default="auto"
-        How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if leave-one-out improves, also
-        weights each column by how much the model varies along it.
+    scaling : {"auto", "robust", "quantile", "standard", None}, default="auto"
+        How the classifier scales the columns of X. ``"quantile"`` replaces values by the normal scores of their ranks.
+        With a learnt kernel, ``"auto"`` lies between ``"robust"`` and ``"quantile"``, where held-out rows suggest. With
+        other kernels it is ``"robust"`` and, if leave-one-out improves, also weights each column by how much the model
+        varies along it.
     solver : {"auto", "cholesky", "eigen", "cg", "sgd"} or a subclass of Path, default="auto"
         How the linear system is solved. ``"auto"`` uses the dual form if all rows are centres under the RKHS penalty,
         by preconditioned conjugate gradients (``"cg"``) above 20,000 rows; one eigendecomposition for many ridges of

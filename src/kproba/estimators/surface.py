@@ -104,9 +104,11 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         otherwise; ``"cv"`` always from folds. The sums of a fold are subtracted from those of all rows.
     folds : int, default=5
         Number of folds.
-    scaling : {"auto", "robust", "standard", None}, default="auto"
-        How the classifier scales the columns of X. ``"auto"`` is ``"robust"`` and, if the held-out outputs improve,
-        also weights each column by how much the model varies along it.
+    scaling : {"auto", "robust", "quantile", "standard", None}, default="auto"
+        How the classifier scales the columns of X. ``"quantile"`` replaces values by the normal scores of their ranks.
+        With a learnt kernel, ``"auto"`` lies between ``"robust"`` and ``"quantile"``, where held-out rows suggest. With
+        other kernels it is ``"robust"`` and, if the held-out outputs improve, also weights each column by how much the
+        model varies along it.
     max_iter : int, default=100000
         Maximum number of steps of the swarm, or of each simplex.
     n_restarts : int, default=5

@@ -168,7 +168,16 @@ def _scaled(X: Value, scaling: Scaling | None) -> Value:
     if scaling.squashed.any():
         bend = (Z / SQUASH_AT) * scaling.squashed
         Z = Z / (bend * bend + 1.0).sqrt()
-    return Z * scaling.relevance
+    return _curved(Z, scaling) * scaling.relevance
+
+
+def _curved(Z: Value, scaling: Scaling) -> Value:
+    """``Curves.apply``."""
+    if scaling.curves is None:
+        return Z
+    is_curved, start, *pieces = scaling.curves.pieces(len(scaling.center))
+    parts = [(Z.maximum(low).minimum(high) - low) * slope for low, high, slope in zip(*pieces)]
+    return Z.graph.constant(is_curved).where(reduce(operator.add, parts, Z * 0.0 + start), Z)
 
 
 def _scores(X: Value, basis: Basis, coef: np.ndarray) -> Value:

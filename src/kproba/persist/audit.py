@@ -22,6 +22,7 @@ from ..basis.basis import Basis
 from ..basis.local_basis import LocalBasis
 from ..basis.moments import Moments
 from ..basis.regions import Regions
+from ..data.curves import Curves
 from ..data.items import Items, Memory, Sequences, Table
 from ..data.mixed import Category, MixedColumns, Number
 from ..data.scaling import Scaling
@@ -270,6 +271,15 @@ def _its_columns_match_its_centres_and_scaling(clf) -> bool:
     return accepts(_POSITIVE, d) and centers.ndim == 2 and centers.shape[1] == d
 
 
+def _curves_are_of_its_columns(scaling: Scaling) -> bool:
+    columns = np.array([]) if scaling.curves is None else scaling.curves.columns
+    return are_distinct(columns.tolist()) and bool((columns < len(scaling.center)).all())
+
+
+def _ascend(values: np.ndarray) -> bool:
+    return len(values) > 0 and bool((np.diff(values, axis=0) >= 0).all())
+
+
 def _scales_frames_moderately(scaling: Scaling) -> bool:
     return all(accepts("moderate[d]", part) for part in (scaling.center / scaling.scale, 1.0 / scaling.scale))
 
@@ -514,7 +524,25 @@ _DECLARATIONS = (
             ("its values are not those of its landmarks", lambda mended: len(mended.values) == len(mended.landmarks)),
         ],
     ),
-    holds(Scaling, center="float[d]", scale="float[d] > 0", relevance="float[d] > 0 < 1e8", squashed="bool[d]"),
+    holds(
+        Scaling,
+        center="float[d]",
+        scale="float[d] > 0",
+        relevance="float[d] > 0 < 1e8",
+        squashed="bool[d]",
+        curves=(Curves, None),
+        relations=[("its curves are not of its columns", _curves_are_of_its_columns)],
+    ),
+    holds(
+        Curves,
+        columns="int[k] >= 0",
+        knots="moderate64[mk]",
+        values="moderate64[mk]",
+        relations=[
+            ("its knots are not in order", lambda curves: _ascend(curves.knots)),
+            ("its values are not in order", lambda curves: _ascend(curves.values)),
+        ],
+    ),
     holds(
         CalibratedSoftmax,
         prior="moderate[c] > 0",

@@ -52,6 +52,7 @@ _OWN = {
     "kproba.kernels.sequence.Comparisons": ("kproba.kernels.sequence", "Comparisons"),
     "kproba.kernels.text.Bags": ("kproba.kernels.text", "Bags"),
     "kproba.moments.Moments": ("kproba.basis.moments", "Moments"),
+    "kproba.scaling.Curves": ("kproba.data.curves", "Curves"),
     "kproba.scaling.Scaling": ("kproba.data.scaling", "Scaling"),
     "kproba.surface_loss.Certificate": ("kproba.solvers.surface_loss", "Certificate"),
 }
@@ -187,6 +188,7 @@ def state_of(obj: Any) -> dict[str, Any]:
 _FEATURES: dict[str, Any] = {"categorical_features": "from_dtype"}
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
+    "Scaling": {"curves": None},
     "TableModel": {"seen": None, "about": None},
     "_Sample": {"settled": ()},
     "LSPC": _FEATURES,

@@ -28,8 +28,8 @@ class ClassLoss:
     prior: np.ndarray
     n: float
 
-    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray, dict]:
-        """The loss of scores s (m, c), its gradient by s, and by the parameters of the link."""
+    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray):
+        """The losses of scores s (m, c), the gradient of their mean by s, and by the parameters of the link."""
         prior, kappa = self.prior, float(np.exp(part["sharpness"][0]))
         slope = np.exp(part["slope"] + part["tilt"])
         q = s + (1.0 - s.sum(axis=1, keepdims=True)) * prior
@@ -40,7 +40,7 @@ class ClassLoss:
         total = p.sum(axis=1, keepdims=True)
         p /= total
         targets = Y + (prior - Y) / (self.n + 1.0)
-        loss = float(share @ (np.log(total[:, 0]) - np.einsum("ik,ik->i", targets, logits)))
+        losses = np.log(total[:, 0]) - np.einsum("ik,ik->i", targets, logits)
 
         residual = share[:, None] * (p - targets)
         of_q, of_prior = slope_of_log_softplus(kappa * q), slope_of_log_softplus(kappa * prior)
@@ -48,7 +48,7 @@ class ClassLoss:
         by_slope = slope * np.einsum("ik,ik->k", residual, rise)
         by_sharpness = slope @ np.einsum("ik,ik->k", residual, kappa * (q * of_q - prior * of_prior))
         by_link = {"sharpness": by_sharpness, "slope": by_slope.sum(), "tilt": by_slope, "offset": residual.sum(axis=0)}
-        return loss, by_q - (by_q @ prior)[:, None], by_link
+        return losses, by_q - (by_q @ prior)[:, None], by_link
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TagLoss:
     prior: np.ndarray
     n: float
 
-    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray, dict]:
+    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray):
         prior, kappa, slope = self.prior, float(np.exp(part["sharpness"][0])), float(np.exp(part["slope"][0]))
         q = s[:, :-1] + (1.0 - s[:, -1:]) * prior
         both = ((q, 1.0), (1.0 - q, -1.0), (prior, -1.0), (1.0 - prior, 1.0))
@@ -66,14 +66,13 @@ class TagLoss:
         by_kappa = sum(sign * kappa * z * slope_of_log_softplus(kappa * z) for z, sign in both)
         odds = slope * rise + np.log(prior / (1.0 - prior))
         targets = Y[:, :-1] + (prior - Y[:, :-1]) / (self.n + 1.0)
-        weight = share[:, None] / len(prior)
-        loss = float(np.sum(weight * (np.logaddexp(0.0, odds) - targets * odds)))
+        losses = (np.logaddexp(0.0, odds) - targets * odds).mean(axis=1)
 
-        residual = weight * (expit(odds) - targets)
+        residual = share[:, None] / len(prior) * (expit(odds) - targets)
         by_q = residual * slope * kappa * (slope_of_log_softplus(kappa * q) + slope_of_log_softplus(kappa * (1.0 - q)))
         by_scores = np.hstack([by_q, -(by_q @ prior)[:, None]])
         by_link = {"sharpness": slope * np.sum(residual * by_kappa), "slope": slope * np.sum(residual * rise)}
-        return loss, by_scores, by_link
+        return losses, by_scores, by_link
 
 
 def loss_of(rows: Rows, n: float) -> ClassLoss | TagLoss:
@@ -109,11 +108,12 @@ class Objective:
         """Loss and gradient of the sample that is loaded."""
         part = self.layout.split(x)
         scores = self.sample.scores(part)
-        loss, R, by_link = self.loss(part, scores, self._Y, self._weight / self._weight.sum())
+        share = self._weight / self._weight.sum()
+        losses, R, by_link = self.loss(part, scores, self._Y, share)
         gradient = self.layout.join({**self.sample.gradient(part, R), **by_link})
         surprise, by_prior = self._surprise(part)
         n = self.rows.total_weight
-        return loss + surprise / n, gradient + by_prior / n
+        return float(share @ losses) + surprise / n, gradient + by_prior / n
 
     def _surprise(self, part: dict) -> tuple[float, np.ndarray]:
         """Minus the logarithm of the prior, and its gradient."""

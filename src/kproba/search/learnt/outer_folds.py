@@ -6,10 +6,11 @@ Many rows have a single fold: what is learnt without it is the kernel of all row
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import ndtr
 
 from ...arrays import Device
 from ...data.folds import stratified_folds
@@ -27,6 +28,8 @@ from .steps import WARM_UP, Steps, refine
 
 #: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
 MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
+#: The first of them compare scaled values with normal scores.
+EARLY_MARKS = 3
 #: Number of folds for up to so many rows. Of more, one row in ONE_IN is held out from everything, and RUNS runs with
 #: samples of their own learn from the others.
 FOLDS = ((1000, 8), (4000, 3))
@@ -43,8 +46,9 @@ class LearntKernel:
 
     ``fold`` is the fold of each row, or −1 for rows that are in none because there are many: the kernel is then learnt
     from these alone. ``of_runs`` are the kernels of all runs, and ``curve`` has the columns steps, leave_one_out and
-    out_of_fold. ``is_sharp`` says that every row should be a centre, and that local models suffice even if they share
-    none; ``is_dense`` that one system of all rows is better than local models.
+    out_of_fold. ``bend`` is the share of the curves in the scaling. ``is_sharp`` says that every row should be a centre,
+    and that local models suffice even if they share none; ``is_dense`` that one system of all rows is better than local
+    models.
     """
 
     kernel: Learnt
@@ -56,6 +60,7 @@ class LearntKernel:
     n_steps: int
     is_sharp: bool
     is_dense: bool
+    bend: float = 1.0
 
     @property
     def has_unseen_rows(self) -> bool:
@@ -81,20 +86,25 @@ def learn(
     workers: int = 1,
     tell: Callable[[str, int], None] = lambda text, n: None,
     device: Device | None = None,
+    bent: Callable[[float], Rows] | None = None,
 ) -> LearntKernel:
-    """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy."""
+    """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy.
+
+    ``bent`` gives the rows with a share of normal scores in their values; held-out rows then choose this share.
+    """
     workers = workers if device is None else 1
     order = canonical_order(rows)
-    rows = rows.take(order)
-    fold = outer_folds(rows, seed)
-    held_out = [np.flatnonzero(fold == f) for f in range(fold.max() + 1)]
-    held_out *= RUNS if holds_out_one_part(fold) else 1
-    runs = [Run(rows, part, seed + number, device) for number, part in enumerate(held_out)]
-    rows = runs[0].inside if holds_out_one_part(fold) else rows
+    fold = outer_folds(rows.take(order), seed)
+
+    def start(rows: Rows) -> list[Run]:
+        return start_runs(rows.take(order), fold, seed, device)
+
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
+        bend, runs = (1.0, start(rows)) if bent is None else choose_bend(lambda share: start(bent(share)), workers)
         curve, seen = _advance_while_it_helps(runs, workers, tell)
         losses = np.array([loss for _, loss in curve.values()])
         found = mean_over_marks(np.array(seen), losses, sum(len(run.judged) for run in runs))
+        rows = runs[0].inside if holds_out_one_part(fold) else (rows if bent is None else bent(bend)).take(order)
         x = refine(np.mean(found, axis=0), rows, runs[0].steps.layout, seed, workers, device)
     is_sharp, is_dense = False, True  # centers="auto" takes all rows anyway if they are few
     if rows.n_distinct > MANY_ROWS:
@@ -103,7 +113,39 @@ def learn(
         x, loss = many.sharpened(x)
         is_sharp = many.wants_all_rows(x, loss) and not many.beats_regions(x, share_centers=False)
         is_dense = not is_sharp and many.beats_regions(x)
-    return _finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense)
+    return replace(_finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense), bend=bend)
+
+
+def start_runs(rows: Rows, fold: np.ndarray, seed: int, device: Device | None) -> list[Run]:
+    """A run without each fold, or several without the only one."""
+    held_out = [np.flatnonzero(fold == f) for f in range(fold.max() + 1)]
+    held_out *= RUNS if holds_out_one_part(fold) else 1
+    return [Run(rows, part, seed + number, device) for number, part in enumerate(held_out)]
+
+
+def choose_bend(start: Callable[[float], list[Run]], workers: int) -> tuple[float, list[Run]]:
+    """The share of normal scores in the values of the columns, and runs that begin with them.
+
+    The share is the probability that normal scores are better, in steps of a quarter: held-out rows seldom tell the two
+    apart, and halfway is seldom much worse than the better one.
+    """
+    ends = {0.0: start(0.0), 1.0: start(1.0)}
+    plain, scores = (_early_losses(runs, workers) for runs in ends.values())
+    weight, gap = np.concatenate([run.judged.weight for run in ends[0.0]]), scores - plain
+    mean = np.average(gap, weights=weight)
+    error = np.linalg.norm(weight * (gap - mean)) / weight.sum()
+    better = ndtr(-mean / error) if 0 < error < np.inf else 0.5
+    bend = round(4 * better) / 4
+    return bend, ends.get(bend) or start(bend)
+
+
+def _early_losses(runs: list[Run], workers: int) -> np.ndarray:
+    """The losses of all held-out rows, averaged over EARLY_MARKS numbers of steps: one alone depends on the samples."""
+    losses = []
+    for mark in MARKS[:EARLY_MARKS]:
+        found = map_independent(partial(Run.advance, n_steps=mark), runs, workers)
+        losses.append(np.concatenate([each for _, each in found]))
+    return np.mean(losses, axis=0)
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -113,7 +155,8 @@ def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[i
     for before, mark in zip((0, *MARKS), MARKS):
         found = map_independent(partial(Run.advance, n_steps=mark), runs, workers)
         seen.append([x for x, _ in found])
-        curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean([loss for _, loss in found]))
+        held_out = [np.average(losses, weights=run.judged.weight) for run, (_, losses) in zip(runs, found)]
+        curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean(held_out))
         tell(f"learn the kernel: {mark} steps", mark - before)
         losses = [loss for _, loss in curve.values()]
         if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
@@ -152,21 +195,23 @@ class Run:
         outside = rows.take(held_out)
         self.judged = outside.take(np.sort(sample_rows(outside, JUDGED_ROWS, seed)))
         self.fitted = self.inside.take(np.sort(sample_rows(self.inside, FIT_ROWS, seed)))
+        self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-    def advance(self, n_steps: int) -> tuple[np.ndarray, float]:
-        """The parameters after so many steps, and the loss of the held-out rows."""
-        x = self.steps.advance(n_steps).mean
-        return x, self.held_out_loss(x)
+    def advance(self, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """The parameters after so many steps, and the losses of the held-out rows; both are kept."""
+        if n_steps not in self._known:
+            x = self.steps.advance(n_steps).mean
+            self._known[n_steps] = x, self.held_out_losses(x)
+        return self._known[n_steps]
 
-    def held_out_loss(self, x: np.ndarray) -> float:
-        """Log-loss of the held-out rows by a fit to some of the others."""
-        layout = self.steps.layout
+    def held_out_losses(self, x: np.ndarray) -> np.ndarray:
+        """Log-losses of the held-out rows by a fit to some of the others."""
+        layout, judged = self.steps.layout, self.judged
         try:
             scores = self._held_out_scores(layout.kernel(x), layout.noise(x) / self.fitted.weight)
         except np.linalg.LinAlgError:
-            return np.inf
-        share = self.judged.weight / self.judged.total_weight
-        return loss_of(self.inside, np.inf)(layout.split(x), scores, self.judged.targets(), share)[0]
+            return np.full(len(judged), np.inf)
+        return loss_of(self.inside, np.inf)(layout.split(x), scores, judged.targets(), judged.weight)[0]
 
     def _held_out_scores(self, kernel: Learnt, noise: np.ndarray) -> np.ndarray:
         X, Y, device = self.fitted.X, self.fitted.targets(), self.steps.device

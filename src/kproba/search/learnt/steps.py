@@ -84,7 +84,7 @@ class Steps:
         m = min(most, sample_size(n, d))
         objective = Objective(self.rows, self.start, self.layout, m, self.device)
         for number in numbers:
-            objective.load(np.sort(self._rng.permutation(n)[:m]))
+            objective.load(np.sort(self._rng.choice(n, m, replace=False, shuffle=False)))
             self._step(objective, number)
 
     def _step(self, objective: Objective, number: int) -> None:
