@@ -146,7 +146,7 @@ def _refined_on_fresh_samples(
     m, rng, adam = affordable(CHAIN_ROWS, layout.n_columns), np.random.default_rng(seed), Adam(len(x))
     objective, recent = Objective(rows, x.copy(), layout, m, device), deque([x], maxlen=AVERAGED)
     for step in np.linspace(CHAIN_STEP, 0.0, CHAIN_STEPS, endpoint=False):
-        objective.load(np.sort(rng.permutation(len(rows))[:m]))
+        objective.load(np.sort(rng.choice(len(rows), m, replace=False, shuffle=False)))
         x = rounded(x - step * adam.direction(_finite(objective, x)[1]), GRID)
         recent.append(x)
     return np.mean(recent, axis=0)
