@@ -28,8 +28,8 @@ from .steps import WARM_UP, Steps, refine
 
 #: Numbers of steps to choose from. The first one has equal weights; learning ends after PATIENCE numbers without gain.
 MARKS, PATIENCE = (WARM_UP, 30, 40, 60, 80, 120, 160), 2
-#: The first of them compare scaled values with normal scores.
-EARLY_MARKS = 3
+#: The first of them are halfway between scaled values and normal scores.
+EARLY_MARKS, HALFWAY = 3, 0.5
 #: Number of folds for up to so many rows. Of more, one row in ONE_IN is held out from everything, and RUNS runs with
 #: samples of their own learn from the others.
 FOLDS = ((1000, 8), (4000, 3))
@@ -46,7 +46,7 @@ class LearntKernel:
 
     ``fold`` is the fold of each row, or −1 for rows that are in none because there are many: the kernel is then learnt
     from these alone. ``of_runs`` are the kernels of all runs, and ``curve`` has the columns steps, leave_one_out and
-    out_of_fold. ``bend`` is the share of the curves in the scaling. ``is_sharp`` says that every row should be a centre,
+    out_of_fold. ``bend`` is the share of the curves in the scaling. ``is_sharp`` says that each row should be a centre,
     and that local models suffice even if they share none; ``is_dense`` that one system of all rows is better than local
     models.
     """
@@ -96,15 +96,16 @@ def learn(
     order = canonical_order(rows)
     fold = outer_folds(rows.take(order), seed)
 
-    def start(rows: Rows) -> list[Run]:
-        return start_runs(rows.take(order), fold, seed, device)
-
+    rows = (rows if bent is None else bent(HALFWAY)).take(order)
+    runs = start_runs(rows, fold, seed, device)
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
-        bend, runs = (1.0, start(rows)) if bent is None else choose_bend(lambda share: start(bent(share)), workers)
+        bend = 1.0
+        if bent is not None:
+            bend, rows = choose_bend(runs, lambda share: bent(share).take(order), workers)
         curve, seen = _advance_while_it_helps(runs, workers, tell)
         losses = np.array([loss for _, loss in curve.values()])
         found = mean_over_marks(np.array(seen), losses, sum(len(run.judged) for run in runs))
-        rows = runs[0].inside if holds_out_one_part(fold) else (rows if bent is None else bent(bend)).take(order)
+        rows = runs[0].inside if holds_out_one_part(fold) else rows
         x = refine(np.mean(found, axis=0), rows, runs[0].steps.layout, seed, workers, device)
     is_sharp, is_dense = False, True  # centers="auto" takes all rows anyway if they are few
     if rows.n_distinct > MANY_ROWS:
@@ -123,29 +124,28 @@ def start_runs(rows: Rows, fold: np.ndarray, seed: int, device: Device | None) -
     return [Run(rows, part, seed + number, device) for number, part in enumerate(held_out)]
 
 
-def choose_bend(start: Callable[[float], list[Run]], workers: int) -> tuple[float, list[Run]]:
-    """The share of normal scores in the values of the columns, and runs that begin with them.
+def choose_bend(runs: list[Run], bent: Callable[[float], Rows], workers: int) -> tuple[float, Rows]:
+    """The share of normal scores in the values of the columns, and the rows with it, with which the runs go on.
 
-    The share is the probability that normal scores are better, in steps of a quarter: held-out rows seldom tell the two
-    apart, and halfway is seldom much worse than the better one.
+    The first steps are taken halfway. Their kernels then judge held-out rows at both ends. The share is the probability
+    that normal scores are better, in quarters: held-out rows seldom tell, and halfway is seldom much worse than the
+    better end.
     """
-    ends = {0.0: start(0.0), 1.0: start(1.0)}
-    plain, scores = (_early_losses(runs, workers) for runs in ends.values())
-    weight, gap = np.concatenate([run.judged.weight for run in ends[0.0]]), scores - plain
+    for mark in MARKS[:EARLY_MARKS]:
+        map_independent(partial(Run.advance, n_steps=mark), runs, workers)
+    plain, scores = (_losses_on(bent(share), runs, workers) for share in (0.0, 1.0))
+    weight, gap = np.concatenate([run.judged.weight for run in runs]), scores - plain
     mean = np.average(gap, weights=weight)
     error = np.linalg.norm(weight * (gap - mean)) / weight.sum()
-    better = ndtr(-mean / error) if 0 < error < np.inf else 0.5
-    bend = round(4 * better) / 4
-    return bend, ends.get(bend) or start(bend)
+    share = round(4 * ndtr(-mean / error)) / 4 if 0 < error < np.inf else HALFWAY
+    rows = bent(share)
+    _losses_on(rows, runs, workers)
+    return share, rows
 
 
-def _early_losses(runs: list[Run], workers: int) -> np.ndarray:
-    """The losses of all held-out rows, averaged over EARLY_MARKS numbers of steps: one alone depends on the samples."""
-    losses = []
-    for mark in MARKS[:EARLY_MARKS]:
-        found = map_independent(partial(Run.advance, n_steps=mark), runs, workers)
-        losses.append(np.concatenate([each for _, each in found]))
-    return np.mean(losses, axis=0)
+def _losses_on(rows: Rows, runs: list[Run], workers: int) -> np.ndarray:
+    """The losses of all held-out rows with other inputs."""
+    return np.concatenate(map_independent(partial(Run.go_on_with, rows=rows), runs, workers))
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -190,12 +190,17 @@ class Run:
     """The steps taken without one fold, and the judgement of its rows."""
 
     def __init__(self, rows: Rows, held_out: np.ndarray, seed: int, device: Device | None = None):
-        self.inside = rows.take(np.setdiff1d(np.arange(len(rows)), held_out))
-        self.steps = Steps(self.inside, seed, device)
-        outside = rows.take(held_out)
-        self.judged = outside.take(np.sort(sample_rows(outside, JUDGED_ROWS, seed)))
-        self.fitted = self.inside.take(np.sort(sample_rows(self.inside, FIT_ROWS, seed)))
+        self._numbers = np.setdiff1d(np.arange(len(rows)), held_out)
+        inside, outside = rows.take(self._numbers), rows.take(held_out)
+        self._judged = held_out[np.sort(sample_rows(outside, JUDGED_ROWS, seed))]
+        self._fitted = self._numbers[np.sort(sample_rows(inside, FIT_ROWS, seed))]
+        self.steps = Steps(inside, seed, device)
+        self._set_rows(rows)
         self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def _set_rows(self, rows: Rows) -> None:
+        self.judged, self.fitted, self.inside = map(rows.take, (self._judged, self._fitted, self._numbers))
+        self.steps.rows = self.inside
 
     def advance(self, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
         """The parameters after so many steps, and the losses of the held-out rows; both are kept."""
@@ -203,6 +208,12 @@ class Run:
             x = self.steps.advance(n_steps).mean
             self._known[n_steps] = x, self.held_out_losses(x)
         return self._known[n_steps]
+
+    def go_on_with(self, rows: Rows) -> np.ndarray:
+        """Take the same rows with other inputs, and judge all numbers of steps anew; returns the last losses."""
+        self._set_rows(rows)
+        self._known = {mark: (x, self.held_out_losses(x)) for mark, (x, _) in self._known.items()}
+        return list(self._known.values())[-1][1]
 
     def held_out_losses(self, x: np.ndarray) -> np.ndarray:
         """Log-losses of the held-out rows by a fit to some of the others."""
