@@ -10,9 +10,9 @@ import time
 
 from experiments import (
     boosting_2013,
+    digits_2010,
     images_2011,
     ivm_2001,
-    mnist_2010,
     optimum_2013,
     reproduction,
     results,
@@ -37,7 +37,7 @@ EXPERIMENTS = {
     "boosting_2013": boosting_2013.main,
     "sound_2011": sound_2011.main,
     "optimum_2013": optimum_2013.main,
-    "mnist_2010": mnist_2010.main,
+    "digits_2010": digits_2010.main,
     "skc_2013": skc_2013.main,
     "images_2011": images_2011.main,
     "size_2010": size_2010.main,

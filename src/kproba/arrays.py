@@ -226,13 +226,18 @@ def _namespace(library: str):
     return import_module(f"{array_api_compat.__name__}.{library}")
 
 
+def namespace_of(*arrays) -> Any:
+    """The array API namespace of arrays of one library."""
+    return array_api_compat.array_namespace(*arrays)
+
+
 def in_place(name: str, values):
     """Apply exp, sqrt or another elementwise function, in place if the library supports it."""
     if isinstance(values, np.ndarray):
         return getattr(np, name)(values, out=values)
     if hasattr(values, f"{name}_"):
         return getattr(values, f"{name}_")()
-    return getattr(array_api_compat.array_namespace(values), name)(values)
+    return getattr(namespace_of(values), name)(values)
 
 
 def clip_negative(values):

@@ -22,7 +22,7 @@ from ..kernels.learnt import Learnt
 from ..links import fit_link, in_blocks
 from ..progress import Progress
 from ..search.choose import Prepared
-from ..search.learnt.outer_folds import LEAST_ROWS, MARKS, LearntKernel, learn
+from ..search.learnt.outer_folds import HALFWAY, LEAST_ROWS, MARKS, LearntKernel, learn
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
 from ..solvers.device_dual import fits
@@ -54,13 +54,14 @@ def learns_kernel(model, rows: Rows) -> bool:
 
 def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[LearntKernel, Scaling | None]:
     """Learn the kernel of scaled rows, and with ``scaling="auto"`` the share of normal scores in the scaling."""
-    may_bend = _is_auto(model.scaling) and scaling is not None
-    mode = "quantile" if may_bend else model.scaling
-    scaling = with_normal_scores(scaling, data.rows) if scaling is not None and may_bend else scaling
+    mode = "quantile" if _is_auto(model.scaling) else model.scaling
+    if scaling is not None and _is_auto(model.scaling):
+        scaling = with_normal_scores(scaling, data.rows)
+    bends = scaling is not None and scaling.curves is not None and _is_auto(model.scaling)
     bent = _scaled_in_float32(data.rows, scaling, mode)
     with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
-        choices = bent if may_bend and scaling.curves is not None else None
-        learnt = learn(bent(1.0), data.seed, n_workers(model.n_jobs), progress.step, model.device_, choices)
+        options = (data.seed, n_workers(model.n_jobs), progress.step, model.device_)
+        learnt = learn(bent(HALFWAY), *options, bent) if bends else learn(bent(1.0), *options)
         progress.finish()
     return learnt, bent_scaling(scaling, learnt.bend)
 

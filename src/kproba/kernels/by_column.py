@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import array_api_compat
 import numpy as np
 
-from ..arrays import in_place
+from ..arrays import in_place, namespace_of
 from .codes import differ
 
 
@@ -59,4 +58,4 @@ def gaussian_columns(rates: np.ndarray, categorical: tuple[int, ...] = ()) -> Ca
 
 
 def _differ(x, z):
-    return differ(array_api_compat.array_namespace(x, z), x, z)
+    return differ(namespace_of(x, z), x, z)

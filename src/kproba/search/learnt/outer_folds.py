@@ -90,13 +90,13 @@ def learn(
 ) -> LearntKernel:
     """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy.
 
-    ``bent`` gives the rows with a share of normal scores in their values; held-out rows then choose this share.
+    ``bent`` gives the rows with a share of normal scores in their values, of which ``rows`` have half; held-out rows
+    then choose the share.
     """
     workers = workers if device is None else 1
     order = canonical_order(rows)
-    fold = outer_folds(rows.take(order), seed)
-
-    rows = (rows if bent is None else bent(HALFWAY)).take(order)
+    rows = rows.take(order)
+    fold = outer_folds(rows, seed)
     runs = start_runs(rows, fold, seed, device)
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         bend = 1.0
