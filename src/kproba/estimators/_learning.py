@@ -60,8 +60,10 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
     bends = scaling is not None and scaling.curves is not None and _is_auto(model.scaling)
     bent = _scaled_in_float32(data.rows, scaling, mode)
     with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
-        options = (data.seed, n_workers(model.n_jobs), progress.step, model.device_)
-        learnt = learn(bent(HALFWAY), *options, bent) if bends else learn(bent(1.0), *options)
+        rows, bent_or_none = (bent(HALFWAY), bent) if bends else (bent(1.0), None)
+        all_are_centers = model._ridge_is_noise and model._may_be_local and not data.is_sample
+        options = (model.device_, bent_or_none, all_are_centers)
+        learnt = learn(rows, data.seed, n_workers(model.n_jobs), progress.step, *options)
         progress.finish()
     return learnt, bent_scaling(scaling, learnt.bend)
 
@@ -82,9 +84,10 @@ def _scaled_in_float32(rows: Rows, scaling: Scaling | None, mode: str | None) ->
 
     def bent(share: float) -> Rows:
         scaled = scaled_rows(keyed, bent_scaling(scaling, share))
-        X = scaled.X if rounded is rows else scaled_rows(rounded, bent_scaling(like, share)).X
-        close = np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR
-        return most_informative_tags(scaled.replace_inputs(X) if close else scaled)
+        if rounded is not rows:
+            X = scaled_rows(rounded, bent_scaling(like, share)).X
+            scaled = scaled.replace_inputs(X) if np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR else scaled
+        return most_informative_tags(scaled)
 
     return bent
 

@@ -26,8 +26,10 @@ from .parameters import Layout
 from .sample import blocks_of, leave_one_out_scores
 
 #: Rows of that sample, and the steps of log-widths and log-noise that are tried while they help.
-LARGE_SAMPLE = 2500
+LARGE_SAMPLE = 2000
 SHARPER, LESS_NOISE, MOST_TRIALS = 0.4, -0.6, 4
+#: If all rows are centres, each multiple of the sample by this factor adds a step of both, up to a number.
+ROWS_OF_A_STEP, MOST_STEPS = 5.0, 2.0
 #: Twice as many centres must lower the leave-one-out loss by this share for all rows to become centres.
 GAIN_OF_DOUBLING = 0.015
 #: Local models may have a leave-one-out loss that is larger by this share than that of one system of all rows, in a
@@ -48,12 +50,24 @@ class ManyRows:
         kernel, noise = self.layout.kernel(x), self.layout.noise(x)
         return leave_one_out_loss(kernel, noise, self.sample, centers, self.workers, self.device)
 
+    def adapted(self, x: np.ndarray, all_are_centers: bool) -> tuple[np.ndarray, bool, bool]:
+        """The parameters for many rows, and whether the kernel is sharp or better solved as one system."""
+        x, loss = self.sharpened(x)
+        is_sharp = self.wants_all_rows(x, loss) and not self.beats_regions(x, share_centers=False)
+        is_dense = not is_sharp and self.beats_regions(x)
+        return self.for_all_rows(x) if is_sharp or all_are_centers else x, is_sharp, is_dense
+
     def sharpened(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """The parameters with narrower widths and less noise, as far as the loss improves, and the loss."""
         best = self.loss(x)
         for name, step in (("widths", SHARPER), ("noise", LESS_NOISE)):
             x, best = _while_it_helps(x, best, self.loss, self.layout.join({name: step}))
         return x, best
+
+    def for_all_rows(self, x: np.ndarray) -> np.ndarray:
+        """The parameters if every row is a centre: more rows than those of the sample resolve more detail still."""
+        n_steps = np.log(max(self.n / self.sample.n_distinct, 1.0)) / np.log(ROWS_OF_A_STEP)
+        return x + min(n_steps, MOST_STEPS) * self.layout.join({"widths": SHARPER, "noise": LESS_NOISE})
 
     def wants_all_rows(self, x: np.ndarray, loss: float) -> bool:
         """Whether twice as many centres would gain much, given the loss of ``x`` with all rows of the sample."""

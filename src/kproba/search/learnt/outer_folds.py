@@ -35,7 +35,7 @@ EARLY_MARKS, HALFWAY = 3, 0.5
 FOLDS = ((1000, 8), (4000, 3))
 ONE_IN, RUNS = 5, 2
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
-LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 500
+LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 1500
 #: With more rows than this, a sample of a thousand says too little about widths, noise and the number of centres.
 MANY_ROWS = 2000
 
@@ -87,11 +87,12 @@ def learn(
     tell: Callable[[str, int], None] = lambda text, n: None,
     device: Device | None = None,
     bent: Callable[[float], Rows] | None = None,
+    all_are_centers: bool = False,
 ) -> LearntKernel:
     """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy.
 
     ``bent`` gives the rows with a share of normal scores in their values, of which ``rows`` have half; held-out rows
-    then choose the share.
+    then choose the share. ``all_are_centers`` says that each of the rows will be a centre.
     """
     workers = workers if device is None else 1
     order = canonical_order(rows)
@@ -111,9 +112,7 @@ def learn(
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
         many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
-        x, loss = many.sharpened(x)
-        is_sharp = many.wants_all_rows(x, loss) and not many.beats_regions(x, share_centers=False)
-        is_dense = not is_sharp and many.beats_regions(x)
+        x, is_sharp, is_dense = many.adapted(x, all_are_centers)
     return replace(_finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense), bend=bend)
 
 

@@ -22,7 +22,7 @@ EARLY_STEPS, EARLY_ROWS = ((3000, 60),), 250
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
 #: The result is the mean over this many steps.
-AVERAGED = 10
+AVERAGED = 20
 #: The logarithms are rounded to a fraction of this after each step.
 GRID = 1024
 #: log ν stays within these bounds, relative to its start.
