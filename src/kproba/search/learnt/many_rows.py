@@ -28,7 +28,7 @@ from .sample import blocks_of, leave_one_out_scores
 #: Rows of that sample, and the steps of log-widths and log-noise that are tried while they help.
 LARGE_SAMPLE = 2000
 SHARPER, LESS_NOISE, MOST_TRIALS = 0.4, -0.6, 4
-#: If all rows are centres, each multiple of the sample by this factor adds a step of both, up to a number.
+#: In local models of all rows, each multiple of the sample by this factor adds a step of both, up to a number.
 ROWS_OF_A_STEP, MOST_STEPS = 5.0, 2.0
 #: Twice as many centres must lower the leave-one-out loss by this share for all rows to become centres.
 GAIN_OF_DOUBLING = 0.015
@@ -55,7 +55,8 @@ class ManyRows:
         x, loss = self.sharpened(x)
         is_sharp = self.wants_all_rows(x, loss) and not self.beats_regions(x, share_centers=False)
         is_dense = not is_sharp and self.beats_regions(x)
-        return self.for_all_rows(x) if is_sharp or all_are_centers else x, is_sharp, is_dense
+        is_local = is_sharp or (all_are_centers and not is_dense)
+        return self.for_all_rows(x) if is_local else x, is_sharp, is_dense
 
     def sharpened(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """The parameters with narrower widths and less noise, as far as the loss improves, and the loss."""
@@ -65,7 +66,7 @@ class ManyRows:
         return x, best
 
     def for_all_rows(self, x: np.ndarray) -> np.ndarray:
-        """The parameters if every row is a centre: more rows than those of the sample resolve more detail still."""
+        """The parameters if all rows are centres of local models: more of them than the sample has resolve more detail."""
         n_steps = np.log(max(self.n / self.sample.n_distinct, 1.0)) / np.log(ROWS_OF_A_STEP)
         return x + min(n_steps, MOST_STEPS) * self.layout.join({"widths": SHARPER, "noise": LESS_NOISE})
 
