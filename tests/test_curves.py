@@ -39,13 +39,15 @@ class TestScores:
         X = np.random.default_rng(0).lognormal(sigma=2.0, size=(500, 2))
         found = fit_scaling("quantile", rows_of(X))
         spacing = 2 * FARTHEST_SCORE / (N_KNOTS - 1) / QUARTILES_APART
-        assert len(found.curves.knots) <= N_KNOTS
+        assert len(found.curves.knots) <= N_KNOTS + 2
         assert np.abs(found(X) - quantile_scaling(X, np.ones(500), X)).max() < spacing
 
-    def test_values_outside_the_training_rows_have_the_outermost_score(self):
+    def test_values_outside_the_training_rows_go_on_as_robust_scaling_does(self):
         X = np.linspace(0.0, 1.0, 50)[:, None] ** 2
-        scale = fit_scaling("quantile", rows_of(X))
-        np.testing.assert_array_equal(scale(np.array([[-5.0], [1e300]])), scale(X[[0, -1]]))
+        outside = np.array([[-5.0], [1.1], [2.0], [1e300]])
+        scores, robust = (fit_scaling(mode, rows_of(X)) for mode in ("quantile", "robust"))
+        nearest = X[[0, -1, -1, -1]]
+        np.testing.assert_allclose(scores(outside) - scores(nearest), robust(outside) - robust(nearest), atol=1e-12)
 
     @given(X=arrays(float, (12, 2), elements=st.sampled_from(VALUES)))
     def test_keeps_the_order_and_goes_back(self, X):
@@ -53,8 +55,7 @@ class TestScores:
         Z = scale(X)
         for z, x in zip(Z.T, X.T):
             assert (np.diff(z[np.argsort(x)]) >= 0).all()
-        again = scale(scale.inverse(Z))
-        np.testing.assert_allclose(again, Z, atol=1e-6)
+        np.testing.assert_allclose(scale(scale.inverse(Z)), Z, atol=1e-6)
 
     @given(
         X=arrays(float, (12, 3), elements=st.sampled_from(VALUES)),
@@ -86,7 +87,7 @@ class TestScores:
         assert fit_scaling("quantile", rows_of(X[:, :1])).curves is None
 
     def test_no_columns(self):
-        assert normal_scores(np.ones((3, 2)), np.ones(3), np.array([], int)).knots.shape == (1, 0)
+        assert normal_scores(np.ones((3, 2)), np.ones(3), np.array([], int), 3.0).knots.shape == (1, 0)
 
 
 class TestModels:

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from ..arrays import Device
 
-#: Scores lie within this many standard deviations, and are interpolated between at most N_KNOTS values.
+#: Scores of training rows lie within this many standard deviations and are interpolated between N_KNOTS values.
 FARTHEST_SCORE, N_KNOTS = 3.0, 17
 #: The interquartile range of the normal distribution. Scores are divided by it, as robust scaling would do.
 QUARTILES_APART = 1.3489795003921634
@@ -65,9 +65,12 @@ class Curves:
         return Curves(self.columns[kept], self.knots[:, kept], self.values[:, kept])
 
 
-def normal_scores(X: np.ndarray, weight: np.ndarray, columns: np.ndarray) -> Curves:
-    """The quantiles of a normal distribution at the weighted ranks of the values in some columns of X."""
-    found = [_scores_of_column(X[:, column], weight) for column in columns]
+def normal_scores(X: np.ndarray, weight: np.ndarray, columns: np.ndarray, farthest: float) -> Curves:
+    """The quantiles of a normal distribution at the weighted ranks of the values in some columns of X.
+
+    Beyond them the slope is one up to ±``farthest``: rows far from all others must not look like the outermost ones.
+    """
+    found = [_continued(*_scores_of_column(X[:, column], weight), farthest) for column in columns]
     most = max((len(knots) for knots, _ in found), default=1)
     padded = [np.pad(part, (0, most - len(part)), mode="edge") for pair in found for part in pair]
     both = np.array(padded, dtype=np.float64).reshape(len(columns), 2, most)
@@ -85,6 +88,12 @@ def _scores_of_column(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np
     scores = np.clip(scores, -FARTHEST_SCORE, FARTHEST_SCORE)
     picks = np.arange(len(x)) if len(x) <= N_KNOTS else _evenly_spaced(scores)
     return x[picks], scores[picks] / QUARTILES_APART
+
+
+def _continued(x: np.ndarray, scores: np.ndarray, farthest: float) -> tuple[np.ndarray, np.ndarray]:
+    ends = np.array([-farthest, farthest])
+    first, last = scores[[0, -1]] + ends - x[[0, -1]]
+    return np.concatenate([ends[:1], x, ends[1:]]), np.concatenate([[first], scores, [last]])
 
 
 def _evenly_spaced(scores: np.ndarray) -> np.ndarray:

@@ -172,7 +172,7 @@ def with_normal_scores(robust: Scaling, rows: Rows) -> Scaling:
     """A robust scaling that continues with the normal scores of all columns but those with two values."""
     X, weight = _quantile_rows(rows)
     columns = np.flatnonzero(robust.squashed)
-    return replace(robust, curves=normal_scores(robust(X), weight, columns)) if len(columns) else robust
+    return replace(robust, curves=normal_scores(robust(X), weight, columns, SQUASH_AT)) if len(columns) else robust
 
 
 def bent_scaling(scaling: Scaling | None, share: float) -> Scaling | None:

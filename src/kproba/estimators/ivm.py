@@ -222,7 +222,7 @@ class ImportVectorMachine(KernelClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = ImportVectorMachine(random_state=0).fit(X, y)
     >>> round(clf.score(X, y), 2), len(clf.import_indices_)
-    (0.99, 28)
+    (0.99, 32)
     """
 
     #: whether a fit computes leave-one-out scores, which models of outer folds do without
