@@ -66,7 +66,7 @@ class ManyRows:
         return x, best
 
     def for_all_rows(self, x: np.ndarray) -> np.ndarray:
-        """The parameters if all rows are centres of local models: more of them than the sample has resolve more detail."""
+        """The parameters if all rows are centres of local models: more rows than the sample has resolve more detail."""
         n_steps = np.log(max(self.n / self.sample.n_distinct, 1.0)) / np.log(ROWS_OF_A_STEP)
         return x + min(n_steps, MOST_STEPS) * self.layout.join({"widths": SHARPER, "noise": LESS_NOISE})
 
