@@ -60,9 +60,9 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
     bends = scaling is not None and scaling.curves is not None and _is_auto(model.scaling)
     bent = _scaled_in_float32(data.rows, scaling, mode)
     with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
-        rows, bent_or_none = (bent(HALFWAY), bent) if bends else (bent(1.0), None)
+        rows = bent(HALFWAY if bends else 1.0)
         all_are_centers = model._ridge_is_noise and model._may_be_local and not data.is_sample
-        options = (model.device_, bent_or_none, all_are_centers)
+        options = (model.device_, bent if bends else None, all_are_centers)
         learnt = learn(rows, data.seed, n_workers(model.n_jobs), progress.step, *options)
         progress.finish()
     return learnt, bent_scaling(scaling, learnt.bend)

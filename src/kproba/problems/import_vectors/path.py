@@ -17,7 +17,7 @@ from .model import NEGLIGIBLE_LOSS, Addition, ImportModel, Task
 from .search import JointStep, Pool
 
 #: Gain in log-loss, summed over the tuning rows, that a path must have over its first point.
-NOTICEABLE_GAIN = 2.0
+NOTICEABLE_GAIN = 3.0
 #: An automatic path ends once the log-loss of the tuning rows has not decreased by the share NOTICEABLE for PATIENCE
 #: ridges in a row.
 NOTICEABLE, PATIENCE = 0.01, 2

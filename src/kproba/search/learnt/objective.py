@@ -21,6 +21,10 @@ SPREAD = {"weights": 1.0, "widths": 2**0.5, "mixture": 2.0}
 LINK_PENALTY = {"tilt": 1.0, "offset": 0.2, "sharpness": 0.1}
 
 
+#: The loss of each row, the gradient of their weighted mean by the scores, and by the parameters of the link.
+Losses = tuple[np.ndarray, np.ndarray, dict]
+
+
 @dataclass(frozen=True)
 class ClassLoss:
     """Log-loss of class scores through the calibrated softmax (:class:`~kproba.links.CalibratedSoftmax`)."""
@@ -28,8 +32,8 @@ class ClassLoss:
     prior: np.ndarray
     n: float
 
-    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray):
-        """The losses of scores s (m, c), the gradient of their mean by s, and by the parameters of the link."""
+    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray) -> Losses:
+        """Of scores s (m, c), targets Y and the shares of the rows in the mean."""
         prior, kappa = self.prior, float(np.exp(part["sharpness"][0]))
         slope = np.exp(part["slope"] + part["tilt"])
         q = s + (1.0 - s.sum(axis=1, keepdims=True)) * prior
@@ -58,7 +62,7 @@ class TagLoss:
     prior: np.ndarray
     n: float
 
-    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray):
+    def __call__(self, part: dict, s: np.ndarray, Y: np.ndarray, share: np.ndarray) -> Losses:
         prior, kappa, slope = self.prior, float(np.exp(part["sharpness"][0])), float(np.exp(part["slope"][0]))
         q = s[:, :-1] + (1.0 - s[:, -1:]) * prior
         both = ((q, 1.0), (1.0 - q, -1.0), (prior, -1.0), (1.0 - prior, 1.0))
