@@ -89,9 +89,8 @@ def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | N
     centers = sparse.csr_array((centers.data, places, centers.indptr), shape=shape)
     if scaling is not None:
         some = used if len(used) else [0]
-        scaling = Scaling(
-            *(part[some] for part in (scaling.center, scaling.scale, scaling.squashed, scaling.relevance))
-        )
+        parts = {name: getattr(scaling, name)[some] for name in ("center", "scale", "squashed", "relevance")}
+        scaling = Scaling(**parts)  # sparse rows have no curves
     return replace(basis, centers=centers), scaling
 
 
