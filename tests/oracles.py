@@ -467,7 +467,7 @@ def robust_scaling(X, weight, X_new):
 
 def quantile_scaling(X, weight, X_new):
     """Normal scores of the ranks of robust values, those of ties in their middle, over the normal quartile range."""
-    Z, Z_new = robust_scaling(X, weight, X), robust_scaling(X, weight, X_new)
+    Z, Z_new = np.round(robust_scaling(X, weight, X), 9), robust_scaling(X, weight, X_new)
     for j, column in enumerate(Z.T):
         values = np.unique(column)
         if len(values) <= 2:

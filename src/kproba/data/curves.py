@@ -11,6 +11,8 @@ from ..arrays import Device
 
 #: Scores of training rows lie within this many standard deviations and are interpolated between N_KNOTS values.
 FARTHEST_SCORE, N_KNOTS = 3.0, 17
+#: Values that are equal after rounding to a multiple of this are ties: ranks must not depend on rounding errors.
+TIED = 2.0**-30
 #: The interquartile range of the normal distribution. Scores are divided by it, as robust scaling would do.
 QUARTILES_APART = 1.3489795003921634
 
@@ -79,8 +81,9 @@ def normal_scores(X: np.ndarray, weight: np.ndarray, columns: np.ndarray, farthe
 
 def _scores_of_column(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Some values and their scores. Tied values have the rank in the middle of their ties."""
+    x = np.round(x / TIED) * TIED
     order = np.argsort(x)
-    x, reached = x[order].astype(np.float64), np.cumsum(weight[order])
+    x, reached = x[order], np.cumsum(weight[order])
     last = np.flatnonzero(np.append(x[1:] != x[:-1], True))
     x, reached = x[last], reached[last] / reached[-1]
     # rounded, because sums of weights and counts of repeated rows must give the same result
