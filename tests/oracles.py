@@ -577,7 +577,8 @@ def local_scores(kernel, regions, shared, X, Y, noise, X_new) -> np.ndarray:
     return out
 
 
-def local_leave_one_out(kernel, regions, shared, X, Y, noise) -> np.ndarray:
-    """The score of each row by the local models without it, in the same regions."""
-    rest = [np.delete(np.arange(len(X)), i) for i in range(len(X))]
+def local_leave_one_out(kernel, regions, shared, X, Y, noise, with_copies=False) -> np.ndarray:
+    """The score of each row by the local models without it, or without all rows that are equal to it."""
+    numbers = np.arange(len(X))
+    rest = [~np.array([same_row(x, z) for z in X]) if with_copies else numbers != i for i, x in enumerate(X)]
     return np.vstack([local_scores(kernel, regions, shared, X[r], Y[r], noise, X[[i]]) for i, r in enumerate(rest)])

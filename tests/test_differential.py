@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba.basis.basis import Basis
 from kproba.basis.centers import all_centers, class_centers, subset_centers
 from kproba.data.folds import stratified_folds
 from kproba.data.hashing import row_keys
@@ -25,6 +26,7 @@ from kproba.exceptions import ConvergenceWarning
 from kproba.kernels import Gaussian
 from kproba.problems import least_squares
 from kproba.problems.import_vectors import by_class
+from kproba.problems.least_squares import LeastSquares
 from oracles import (
     calibrated_softmax,
     class_wise,
@@ -198,6 +200,21 @@ class TestLeastSquares:
         if form == "dense":  # leverages of the others are rounded or estimated
             loo, systems = kernel_ridge_loo(K, targets, own.weight, ridge)
             assert_close(model.loo_scores_[weight > 0], loo, system, *systems)
+
+    @given(table=tables(), ridge=st.sampled_from([1e-3, 1.0]))
+    @pytest.mark.parametrize("most_dense", [4096, 0])
+    def test_rows_are_left_out_with_all_their_copies(self, most_dense, table, ridge):
+        """Copies may have other labels and weights: the scores are those of a refit without any of them."""
+        rows = Rows.of(*table.counted, table.n_classes)
+        with mock.patch.object(least_squares, "DENSE_CENTERS", most_dense):
+            problem = LeastSquares(rows, Basis(Gaussian(1.5), *all_centers(rows, Gaussian(1.5))), rkhs=True)
+            found = next(iter(problem.path([ridge]))).without_copies()
+        Y, noise = one_hot(rows.labels, table.n_classes), rows.total_weight * ridge
+        for i, x in enumerate(rows.X):
+            left = np.array([not same_row(x, z) for z in rows.X])
+            A = gaussian(rows.X[left], rows.X[left], 1.5) + noise * np.diag(1.0 / rows.weight[left])
+            expected = gaussian(x[None], rows.X[left], 1.5) @ np.linalg.solve(A, Y[left])
+            np.testing.assert_allclose(found[i], expected[0], rtol=0, atol=1e-7 if most_dense else 1e-3)
 
     @given(table=tables(), ridge=st.sampled_from(RIDGES), centers=st.data())
     @pytest.mark.parametrize("penalty", ["rkhs", "parameters"])

@@ -134,6 +134,8 @@ class TestProblem:
         place = Rows.of(*table, table.n_classes).merged()[1]
         first = np.concatenate([[0], np.cumsum(table.weight.astype(int))[:-1]])
         np.testing.assert_allclose(solution.held_out[place], loo[first], rtol=0, atol=1e-8)
+        alone = oracles.local_leave_one_out(*where, X, Y, noise, with_copies=True)
+        np.testing.assert_allclose(solution.without_copies()[place], alone[first], rtol=0, atol=1e-8)
 
     def test_features_give_the_scores(self):
         X, y = waves(200)

@@ -23,9 +23,9 @@ from kproba import (
     displays,
 )
 from kproba.data.rows import Rows
-from kproba.estimators import _learning
 from kproba.estimators._honest import honest_probabilities, rows_with_probabilities
 from kproba.links import fit_link
+from kproba.problems import local
 from kproba.report.facts import collect
 from kproba.report.fitted import importances_of, learning_curve_of
 from kproba.report.page import page
@@ -233,12 +233,20 @@ class TestOnePart:
         assert all(len(set(is_known[number == k])) == 1 for k in range(number.max() + 1))
         assert 0 < is_known.sum() < 80 and proba[is_known].sum(axis=1) == pytest.approx(np.ones(is_known.sum()))
 
-    def test_a_few_copies_are_not_judged(self, monkeypatch):
-        monkeypatch.setattr(_learning, "FEW_COPIES", 0.2)
-        part = np.flatnonzero(outer_folds.outer_folds(Rows.of(X, Y, np.ones(110), 2), 0) == 0)
-        copied = np.r_[X, X[part[:2]]], np.r_[Y, 1 - Y[part[:2]]]
-        found = LSPC(random_state=0).fit(*copied).oof_proba_
-        assert np.isnan(found[[*part[:2], 110, 111]]).all() and len(rows_with_probabilities(found)) >= 18
+    @pytest.mark.parametrize("centers", ["all", "local", 60])
+    @pytest.mark.parametrize("flipped", [0, 1])
+    def test_copies_are_left_out_together(self, centers, flipped, monkeypatch):
+        """Rows that only differ in their label have the same probabilities: neither judges the other."""
+        monkeypatch.setattr(local, "REGION_ROWS", 60)
+        rows = np.r_[np.arange(110), np.arange(30)]
+        y = Y[rows]
+        y[110:] ^= flipped
+        model = LSPC(centers=centers, random_state=0).fit(X[rows], y)
+        known = rows_with_probabilities(model.oof_proba_)
+        unseen = known[known < 30]
+        assert len(unseen) and np.array_equal(known[known >= 110] - 110, unseen)
+        assert model.oof_proba_[110 + unseen] == pytest.approx(model.oof_proba_[unseen], abs=1e-9)
+        assert np.abs(model.loo_proba_ - model.oof_proba_)[unseen].max() > 1e-3
 
     def test_a_ridge_that_all_rows_choose_needs_a_refit(self):
         """Leave-one-out of the held-out part has helped to choose the ridge, so it cannot judge it."""

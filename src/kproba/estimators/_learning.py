@@ -20,6 +20,7 @@ from ..data.sampling import sample_rows
 from ..data.scaling import Scaling, bent_scaling, fit_scaling, scaled_rows, with_normal_scores
 from ..kernels.learnt import Learnt
 from ..links import fit_link, in_blocks
+from ..problems.base import Solution
 from ..progress import Progress
 from ..search.choose import Prepared
 from ..search.learnt.outer_folds import HALFWAY, LEAST_ROWS, MARKS, LearntKernel, learn
@@ -36,8 +37,6 @@ FEW_ROWS, DENSE_ROWS = 4000, 10_000
 SPREAD_ROWS = 300
 #: Folds of more rows are fitted one after the other, because LAPACK's own threads then share the work better.
 SIDE_BY_SIDE = 2000
-#: With a larger share of copies among the held-out rows, these are judged by another fit instead of leave-one-out.
-FEW_COPIES = 0.01
 #: Rows are rounded to float32 for learning if this moves no scaled value by more.
 FLOAT32_ERROR = 1e-3
 
@@ -111,26 +110,27 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     return proba
 
 
-def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, held_out: np.ndarray) -> np.ndarray:
+def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, solution: Solution) -> np.ndarray:
     """The same for the rows that took no part in learning the kernel, from exact leave-one-out scores under it.
 
-    Each row is left out of a fit of all other rows, so nothing has to be fitted again. The link is that of the rows in
-    no fold; a held-out row has no more influence on it than a single row of the fit has on the scores of all others.
-    A row whose copies stay in the fit is NaN.
+    Each row is left out of a fit of all other rows, together with its copies, so nothing has to be fitted again. The
+    link is that of the rows in no fold; a held-out row has no more influence on it than a single row of the fit has on
+    the scores of all others.
     """
-    unseen, others = np.flatnonzero((learnt.fold == 0) & ~_has_copies(scaled)), np.flatnonzero(learnt.fold < 0)
-    link = fit_link(model.link, held_out[others], scaled.take(others))
+    scores = solution.held_out if solution.without_copies is None else solution.without_copies()
+    unseen, others = np.flatnonzero(learnt.fold == 0), np.flatnonzero(learnt.fold < 0)
+    link = fit_link(model.link, solution.held_out[others], scaled.take(others))
     proba = np.full((len(scaled), scaled.n_classes), np.nan)
-    proba[unseen] = in_blocks(link.probabilities, held_out[unseen])
+    proba[unseen] = in_blocks(link.probabilities, scores[unseen])
     return proba
 
 
-def _suffices(model, learnt: LearntKernel, scaled: Rows, held_out: np.ndarray) -> bool:
-    """Whether leave-one-out scores are honest for the held-out part: exact, not used to choose a ridge, and of rows
-    that have no copies."""
-    if len(held_out) != len(scaled) or not learnt.has_unseen_rows:
+def _suffices(model, learnt: LearntKernel, scaled: Rows, solution: Solution) -> bool:
+    """Whether leave-one-out scores are honest for the held-out part: exact, of models without any copy of the row, and
+    not used to choose a ridge."""
+    if solution.held_out is None or len(solution.held_out) != len(scaled) or not learnt.has_unseen_rows:
         return False
-    if _has_copies(scaled)[learnt.fold == 0].mean() > FEW_COPIES:
+    if solution.without_copies is None and _has_copies(scaled)[learnt.fold == 0].any():
         return False
     others = scaled.labels[learnt.fold < 0]
     has_all = scaled.is_multilabel or len(np.unique(others)) == scaled.n_classes
@@ -138,7 +138,7 @@ def _suffices(model, learnt: LearntKernel, scaled: Rows, held_out: np.ndarray) -
 
 
 def _has_copies(rows: Rows) -> np.ndarray:
-    """Whether other rows have the same inputs. Leave-one-out keeps them in the fit, while folds keep them together."""
+    """Whether other rows have the same inputs. Folds keep them together."""
     number = distinct(rows.keys)[1]
     return (np.bincount(number)[number] > 1) | (rows.weight > rows.unit)  # a weight counts copies
 
@@ -213,10 +213,10 @@ def _shares(kernel: Learnt, differences: np.ndarray) -> np.ndarray:
     return mixture @ shares / mixture.sum()
 
 
-def store_learnt(model, table: Prepared, data: Training, held_out: np.ndarray | None = None) -> None:
+def store_learnt(model, table: Prepared, data: Training, solution: Solution | None = None) -> None:
     """Set what the learnt kernel adds to the fitted attributes; call it when the model can predict.
 
-    ``held_out`` are exact leave-one-out scores of all rows, if there are any.
+    ``solution`` has exact leave-one-out scores, if there are any.
     """
     model._forget("feature_importances_", "fold_importances_", "learning_curve_", "oof_proba_")
     learnt = table.learnt
@@ -228,8 +228,8 @@ def store_learnt(model, table: Prepared, data: Training, held_out: np.ndarray | 
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
-    if held_out is not None and _suffices(model, learnt, table.rows, held_out):
-        known = _by_leave_one_out(model, learnt, table.rows, held_out)
+    if solution is not None and _suffices(model, learnt, table.rows, solution):
+        known = _by_leave_one_out(model, learnt, table.rows, solution)
     else:
         known = out_of_fold(model, learnt, table.rows)
     proba, absent = known[data.place], np.flatnonzero(data.place < 0)

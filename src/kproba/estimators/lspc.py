@@ -306,7 +306,7 @@ class LSPC(TakesMoreRows, CenterClassifier):
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
             solved = leave_groups_out(solved, rows, int(self.folds), data.seed)
         self._store_solution(solved, search.record, data.rows)
-        store_learnt(self, table, data, solved.solution.held_out)
+        store_learnt(self, table, data, solved.solution)
         self._store_leave_one_out(solved.solution.held_out, data)
         return solved.problem
 

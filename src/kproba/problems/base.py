@@ -16,6 +16,8 @@ class Solution(NamedTuple):
     """The solution at a ridge λ: held-out scores (n, k) if requested, and a function that computes coefficients (b, k).
 
     ``intercept`` (k,) is zero for models without one; ``n_iter`` is the number of steps of iterative solvers.
+    ``without_copies`` computes the scores (n, k) of each row by the model without the row and all copies of it, where
+    these cost nothing more; ``held_out`` leaves the copies in.
     """
 
     ridge: float
@@ -23,6 +25,7 @@ class Solution(NamedTuple):
     coef: Callable[[], Any]
     intercept: Any = 0.0
     n_iter: int | None = None
+    without_copies: Callable[[], np.ndarray] | None = None
 
 
 def with_scores(solutions: Iterable[Solution], basis: Basis, X) -> Iterator[Solution]:

@@ -410,9 +410,12 @@ class LeastSquares:
 
     def _dual_path(self, ridges, loo_rows):
         rows, center, targets = self.rows, self.basis.row_center, self.rows.targets()
+        weight, means = self._dual.weight, self._dual.sums / self._dual.weight[:, None]
         for ridge, at in zip(ridges, self._dual.path([rows.total_weight * ridge for ridge in ridges])):
-            loo = leave_one_out(at.fitted[center], at.leverage[center, None], targets, rows.unit)
-            yield Solution(ridge, loo if loo_rows is None else loo[loo_rows], at.coef)
+            fitted, leverage = at.fitted[center], at.leverage[center, None]
+            loo = leave_one_out(fitted, leverage, targets, rows.unit)
+            alone = partial(leave_one_out, fitted, leverage, means[center], weight[center])
+            yield Solution(ridge, loo if loo_rows is None else loo[loo_rows], at.coef, without_copies=alone)
 
     def _finish(self, coef: np.ndarray) -> np.ndarray:
         """Coefficients as the model uses them: rotated back, and clipped at zero if requested (2011 Eq. 4).

@@ -140,17 +140,20 @@ class LocalProblem(CpuProblem):
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ, with the leave-one-out scores of all rows or of ``loo_rows``."""
-        targets, unit = self.rows.targets(), self.rows.unit
+        _, number, weight, means = self._merged
         for ridge in ridges:
             coef, fitted, leverage = self._solve(self.total_weight * ridge)
-            held_out = None
-            if loo:
-                held_out = np.zeros_like(targets)
-                for (where, gate), own, h in zip(self._inside_of_rows, fitted, leverage):
-                    scores = leave_one_out(own, h[:, None], targets[where], unit[where])
-                    held_out[where] += gate[:, None] * scores
-                held_out = held_out if loo_rows is None else held_out[loo_rows]
-            yield Solution(ridge, held_out, partial(np.concatenate, coef))
+            held_out = self._left_out(fitted, leverage, self.rows.targets(), self.rows.unit) if loo else None
+            held_out = held_out if loo_rows is None or held_out is None else held_out[loo_rows]
+            alone = partial(self._left_out, fitted, leverage, means[number], weight[number])
+            yield Solution(ridge, held_out, partial(np.concatenate, coef), without_copies=alone)
+
+    def _left_out(self, fitted: list, leverage: list, targets: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        """The scores of all rows without ``unit`` of their weight, blended over the regions."""
+        out = np.zeros_like(targets)
+        for (where, gate), own, h in zip(self._inside_of_rows, fitted, leverage):
+            out[where] += gate[:, None] * leave_one_out(own, h[:, None], targets[where], unit[where])
+        return out
 
     @cached_property
     def _inside_of_rows(self) -> list[Inside]:

@@ -46,4 +46,4 @@ def leave_groups_out(solved: Candidate, rows: Rows, k: int, seed: int) -> Candid
     if rows.together is None or solved.solution.held_out is None:
         return solved
     (held_out,) = cross_validate(solved.problem, stratified_folds(rows, k, seed), [solved.solution.ridge])
-    return solved._replace(solution=solved.solution._replace(held_out=held_out))
+    return solved._replace(solution=solved.solution._replace(held_out=held_out, without_copies=None))
