@@ -20,13 +20,14 @@ from kproba.kernels import Additive, Learnt, Pairs
 from kproba.kernels.additive import additive_sums
 from kproba.problems import local
 from kproba.search import pose
-from kproba.search.learnt import many_rows, outer_folds, steps, unlocked
+from kproba.search.learnt import many_rows, outer_folds, steps
 from kproba.search.learnt.matches import Matches
 from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS
 from kproba.search.learnt.parameters import Layout, rounded
 from kproba.search.learnt.sample import LeaveOneOut, Sample
 from kproba.search.losses import CalibratedLogLoss
+from kproba.solvers import unlocked
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -211,6 +212,12 @@ class TestGradient:
         G = A @ A.T + np.eye(m)
         assert unlocked.solve(np.triu(G), Y) == pytest.approx(np.linalg.solve(G, Y))
         assert unlocked.inverse(np.triu(G)) == pytest.approx(np.linalg.inv(G))
+        lower = unlocked.factor(np.triu(G))
+        assert np.tril(lower) == pytest.approx(np.linalg.cholesky(G))
+        assert unlocked.solve_factored(lower, Y) == pytest.approx(np.linalg.solve(G, Y))
+        assert unlocked.solve_lower(lower, Y.T.copy()) == pytest.approx(np.linalg.solve(np.tril(lower), Y).T)
+        assert unlocked.diagonal_of_inverse(lower) == pytest.approx(np.diagonal(np.linalg.inv(G)))
+        assert unlocked.factor(-np.eye(m)) is None
         for function in (unlocked.inverse, lambda G: unlocked.solve(G, Y)):
             with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
                 function(-np.eye(m))

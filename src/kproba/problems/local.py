@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.linalg import blas
 
 from ..basis.basis import Basis
 from ..basis.centers import subset_centers
@@ -32,9 +31,10 @@ from ..data.all_rows import SumsOverRows
 from ..data.hashing import distinct
 from ..data.rows import Rows
 from ..kernels import Kernel
+from ..solvers import unlocked
 from ..solvers.cholesky import kernel_factor
 from ..solvers.dual import Dual
-from ..threads import row_slices
+from ..threads import fill_tiles, map_independent, row_slices
 from .base import CpuProblem, Problem, Solution, with_scores
 from .least_squares import leave_one_out
 from .local_sums import SummedLocalProblem
@@ -55,8 +55,9 @@ class Outside(NamedTuple):
 
     @classmethod
     def of(cls, A: np.ndarray, b: np.ndarray) -> Outside:
+        """A is overwritten by the factor of I + A, which always exists."""
         A[np.diag_indices_from(A)] += 1.0
-        return cls(linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False) if len(A) else A, b)
+        return cls(unlocked.factor(A) if len(A) else A, b)
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,9 @@ class LocalProblem(CpuProblem):
         """V (n, m): the rows as v(x)."""
         if not len(self.shared):
             return np.empty((len(self._points), 0))
-        phi = self.kernel(self._points, self.shared, self.workers)
-        return linalg.solve_triangular(self._shared_factor, phi.T, lower=True, overwrite_b=True).T
+        phi, lower = self.kernel(self._points, self.shared, self.workers), np.asfortranarray(self._shared_factor)
+        fill_tiles(lambda rows: unlocked.solve_lower(lower, phi[rows]), len(phi), phi[0].nbytes, self.workers)
+        return phi
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge λ, with the leave-one-out scores of all rows or of ``loo_rows``."""
@@ -165,19 +167,20 @@ class LocalProblem(CpuProblem):
         left = np.maximum(self._at_zero - np.einsum("ij,ij->i", V, V), 0.0) + noise / weight
         root = np.sqrt(left)[:, None]
         scaled, targets = V / root, means / root
-        A, b = _squared(scaled), scaled.T @ targets
+        A, b = scaled.T @ scaled, scaled.T @ targets
 
         def solve(region: int):
             where = self._inside[region].where
-            outside = Outside.of(A - _squared(scaled[where]), b - scaled[where].T @ targets[where])
+            own = scaled[where]
+            outside = Outside.of(A - own.T @ own, b - own.T @ targets[where])
             coef, fitted, leverage = self._solve_region(where, outside, noise)
             place = np.empty(len(weight), dtype=int)
             place[where] = np.arange(len(where))
             of_rows = place[number[self._inside_of_rows[region].where]]
             return coef, fitted[of_rows], leverage[of_rows]
 
-        # one region after the other, because SciPy's LAPACK would make threads wait for each other
-        return tuple(map(list, zip(*map(solve, range(self.regions.n_regions)))))  # type: ignore[return-value]
+        found = map_independent(solve, range(self.regions.n_regions), self.workers)
+        return tuple(map(list, zip(*found)))  # type: ignore[return-value]
 
     @cached_property
     def _at_zero(self) -> np.ndarray:
@@ -191,13 +194,12 @@ class LocalProblem(CpuProblem):
             none = np.zeros((0, self.rows.n_targets))
             return self._coef_of_shared(np.zeros_like(outside.b), outside), none, none[:, 0]
         V, (_, _, weight, means) = self._features[where], self._merged
-        K, shift = Basis(self.kernel, self._points[where], workers=self.workers).gram().T, np.zeros_like(means[where])
+        K, shift = Basis(self.kernel, self._points[where], workers=self.workers).gram(), np.zeros_like(means[where])
         if V.shape[1]:
-            half = linalg.solve_triangular(outside.factor, V.T, lower=True, check_finite=False)
-            for sign, part in ((1.0, half), (-1.0, V.T)):  # the lower triangle is enough
-                blas.dsyrk(sign, part, beta=1.0, c=K, trans=1, lower=1, overwrite_c=1)
-            known = linalg.cho_solve((outside.factor, True), outside.b, check_finite=False)
-            shift = V @ known
+            K -= V @ V.T
+            shift = V @ unlocked.solve_factored(outside.factor, outside.b)
+            half = unlocked.solve_lower(outside.factor, V.copy())
+            K += half @ half.T
         own = weight[where]
         (at,) = Dual(K, own, own[:, None] * (means[where] - shift)).path([noise])
         alpha = at.coef()
@@ -208,7 +210,7 @@ class LocalProblem(CpuProblem):
         """L⁻ᵀ(C⁻¹(b + Vᵀα) − Vᵀα): what the shared centres add to the scores."""
         if not len(self.shared):
             return pull
-        w = linalg.cho_solve((outside.factor, True), outside.b + pull, check_finite=False) - pull
+        w = unlocked.solve_factored(outside.factor, outside.b + pull) - pull
         return linalg.solve_triangular(self._shared_factor, w, lower=True, trans=1, check_finite=False)
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
@@ -222,8 +224,3 @@ class LocalProblem(CpuProblem):
         """The problem on all rows, of which ``rows`` is a sample."""
         problem = SummedLocalProblem.of(self.rows, self.kernel, self.regions, self.make, self.seed, self.workers)
         return problem.with_sums(everything, scaling)
-
-
-def _squared(V: np.ndarray) -> np.ndarray:
-    """The lower triangle of VᵀV."""
-    return blas.dsyrk(1.0, V.T, lower=1) if V.size else np.zeros((V.shape[1], V.shape[1]))

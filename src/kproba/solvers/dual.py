@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from . import unlocked
 from .cholesky import rounding_level, warn_singular
 
 #: With fewer ridges than this, one Cholesky inverse per ridge is cheaper than an eigendecomposition.
@@ -73,9 +74,8 @@ class Dual:
         root = np.sqrt(self.weight)[:, None]
         for ridge in ridges:
             lower, ridge = self._factored(ridge)
-            scaled = linalg.cho_solve((lower, True), self.sums / root, check_finite=False)
-            inverse = linalg.lapack.dtrtri(lower, lower=1, overwrite_c=1)[0]
-            leverage = (1.0 - ridge * np.einsum("ij,ij->j", inverse, inverse)) / self.weight
+            scaled = unlocked.solve_factored(lower, self.sums / root)
+            leverage = (1.0 - ridge * unlocked.diagonal_of_inverse(lower)) / self.weight
             fitted = self.sums / self.weight[:, None] - ridge * scaled / root
 
             def coef(scaled=scaled):
@@ -88,15 +88,15 @@ class Dual:
         while True:
             system = self._weighted_gram()
             np.einsum("ii->i", system)[:] += ridge
-            lower, info = linalg.lapack.dpotrf(system, lower=1, overwrite_a=1, clean=1)
-            if not info:
+            lower = unlocked.factor(system)
+            if lower is not None:
                 return lower, ridge
             ridge *= 10.0
             warn_singular(len(system), ridge)
 
     def _weighted_gram(self) -> np.ndarray:
         root = np.sqrt(self.weight)
-        system = np.array(self.K, order="F", dtype=np.float64)
+        system = np.array(self.K, order="C", dtype=np.float64)
         if not (self.weight == 1.0).all():
             system *= root[:, None]
             system *= root

@@ -18,8 +18,8 @@ from ...data.hashing import ranking
 from ...data.rows import Rows
 from ...data.sampling import sample_rows
 from ...kernels.learnt import Learnt
+from ...solvers import unlocked
 from ...threads import map_independent, one_blas_thread
-from . import unlocked
 from .device_sample import scores_of_others
 from .many_rows import ManyRows
 from .objective import loss_of
@@ -138,13 +138,13 @@ def choose_bend(runs: list[Run], bent: Callable[[float], Rows], workers: int) ->
     error = np.linalg.norm(weight * (gap - mean)) / weight.sum()
     share = round(4 * ndtr(-mean / error)) / 4 if 0 < error < np.inf else HALFWAY
     rows = bent(share)
-    _losses_on(rows, runs, workers)
+    map_independent(partial(Run.go_on_with, rows=rows), runs, workers)
     return share, rows
 
 
 def _losses_on(rows: Rows, runs: list[Run], workers: int) -> np.ndarray:
-    """The losses of all held-out rows with other inputs."""
-    return np.concatenate(map_independent(partial(Run.go_on_with, rows=rows), runs, workers))
+    """The losses of all held-out rows with other inputs, after the steps that were taken."""
+    return np.concatenate(map_independent(partial(Run.losses_on, rows=rows), runs, workers))
 
 
 def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
@@ -208,11 +208,15 @@ class Run:
             self._known[n_steps] = x, self.held_out_losses(x)
         return self._known[n_steps]
 
-    def go_on_with(self, rows: Rows) -> np.ndarray:
-        """Take the same rows with other inputs, and judge all numbers of steps anew; returns the last losses."""
+    def losses_on(self, rows: Rows) -> np.ndarray:
+        """The losses of the held-out rows after the last steps, if the same rows have other inputs."""
+        self._set_rows(rows)
+        return self.held_out_losses(self._known[max(self._known)][0])
+
+    def go_on_with(self, rows: Rows) -> None:
+        """Take the same rows with other inputs, and judge all numbers of steps anew."""
         self._set_rows(rows)
         self._known = {mark: (x, self.held_out_losses(x)) for mark, (x, _) in self._known.items()}
-        return list(self._known.values())[-1][1]
 
     def held_out_losses(self, x: np.ndarray) -> np.ndarray:
         """Log-losses of the held-out rows by a fit to some of the others."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from . import unlocked
+from ...solvers import unlocked
 from .pairs import SamplePairs
 from .parameters import Layout
 
