@@ -1,6 +1,7 @@
 """Probabilities by models that never saw a row, and what is shown of a learnt kernel."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from kproba import (
     displays,
 )
 from kproba.data.rows import Rows
+from kproba.estimators import _learning, _prepared
 from kproba.estimators._honest import honest_probabilities, rows_with_probabilities
+from kproba.kernels import Learnt
 from kproba.links import fit_link
 from kproba.problems import local
 from kproba.report.facts import collect
@@ -59,6 +62,77 @@ def clf():
 def few():
     """A model without a learnt kernel."""
     return LSPC(random_state=0).fit(X[:40], Y[:40])
+
+
+def too_sharp(monkeypatch, factor=8.0):
+    """Kernels are learnt as usual, but come out much too narrow."""
+
+    def narrowed(kernel):
+        return replace(kernel, widths=tuple(width / factor for width in kernel.widths))
+
+    def learn(*arguments):
+        learnt, scaling = _learning.learn_kernel(*arguments)
+        of_folds = [(narrowed(kernel), noise) for kernel, noise in learnt.of_folds]
+        return replace(learnt, kernel=narrowed(learnt.kernel), of_folds=of_folds), scaling
+
+    monkeypatch.setattr(_prepared, "learn_kernel", learn)
+
+
+class TestFewCenters:
+    """The surface classifier chooses how wide the learnt kernel is, since it is learnt with a centre in every row."""
+
+    def test_a_kernel_that_is_too_sharp_gets_wider(self, monkeypatch):
+        too_sharp(monkeypatch)
+        wide = SurfaceKernelClassifier(random_state=0).fit(X, Y)
+        monkeypatch.setattr(SurfaceKernelClassifier, "_variants", lambda self, kernel: [kernel])
+        sharp = SurfaceKernelClassifier(random_state=0).fit(X, Y)
+        assert wide.kernel_.widths == tuple(4.0 * width for width in sharp.kernel_.widths)
+        assert wide.kernel_.weights == sharp.kernel_.weights
+        new_X, new_Y = waves(1000, seed=1)
+        for clf, loss in ((wide, log_loss(Y, wide.oof_proba_)), (sharp, log_loss(Y, sharp.oof_proba_))):
+            assert log_loss(new_Y, clf.predict_proba(new_X)) == pytest.approx(loss, abs=0.1)
+        assert log_loss(Y, wide.oof_proba_) < log_loss(Y, sharp.oof_proba_) - 0.05
+
+    def test_height(self):
+        """The box bounds coefficients, so that a kernel with large values may be too flexible."""
+        kernel = Learnt(weights=(1.0, 2.0), widths=(1.0, 2.0, 3.0), mixture=(3.0, 1.0, 0.5, 0.5))
+        unit, *wider = SurfaceKernelClassifier()._variants(kernel)
+        assert unit.at_zero == pytest.approx(1.0) and unit.widths == wider[0].widths
+        assert kernel in wider and {each.mixture for each in wider} == {kernel.mixture}
+
+    def test_a_given_kernel_is_kept(self):
+        kernel = Learnt(weights=(1.0, 1.0, 1.0), widths=(0.1, 0.1, 0.1), mixture=(1.0, 1.0, 0.0, 0.0))
+        assert SurfaceKernelClassifier(kernel=kernel, random_state=0).fit(X, Y).kernel_ == kernel
+
+    def test_a_fold_does_not_choose_its_kernel(self, monkeypatch):
+        """Whatever the labels inside a fold are, its rows get the same probabilities by the same kernel."""
+        too_sharp(monkeypatch)
+        seen = []
+        without = _learning._without_fold
+        monkeypatch.setattr(
+            _learning, "out_of_fold", lambda *arguments: seen.append(arguments) or np.full((110, 2), 0.5)
+        )
+        SurfaceKernelClassifier(n_jobs=1, random_state=0).fit(X, Y)
+        monkeypatch.undo()
+        kernels = []
+        monkeypatch.setattr(_learning, "_without_fold", lambda *a: kernels.append((clf := without(*a)).kernel_) or clf)
+        model, learnt, rows = seen[0]
+        part = learnt.fold == 0
+        swapped = replace(rows, labels=np.where(part, 1 - rows.labels, rows.labels))
+        proba, other = (_learning.out_of_fold(model, learnt, each) for each in (rows, swapped))
+        k = len(learnt.of_folds)
+        assert kernels[0] == kernels[k] and (proba[part] == other[part]).all()
+        assert (proba[~part] != other[~part]).any()
+        assert (
+            min(np.array(kernel.widths[0]) / own.widths[0] for kernel, (own, _) in zip(kernels, learnt.of_folds)) > 1.5
+        )
+
+    def test_pure_noise_is_not_better_than_chance(self):
+        rng, losses = np.random.default_rng(0), []
+        for seed in range(4):
+            X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+            losses.append(log_loss(y, SurfaceKernelClassifier(random_state=seed).fit(X, y).oof_proba_))
+        assert np.log(2) - 0.01 < np.mean(losses) < np.log(2) + 0.05
 
 
 class TestClassifiers:

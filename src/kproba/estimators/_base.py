@@ -25,7 +25,7 @@ from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
 from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
 from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
-from ..kernels import Kernel, Precomputed, as_kernels
+from ..kernels import Kernel, Learnt, Precomputed, as_kernels
 from ..kernels.projected import ProjectedKernel
 from ..links import Link, in_blocks, link_flag
 from ..search.candidates import Candidate, SearchRecord
@@ -311,6 +311,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _learns(self) -> bool:
         """Whether the other parameters allow kernel="auto" to be learnt."""
         return getattr(self, "selection", "loo") == "loo"
+
+    def _variants(self, kernel: Learnt) -> list[Kernel]:
+        """What the model chooses from once a kernel is learnt."""
+        return [kernel]
 
     def _seed(self) -> int:
         try:

@@ -18,6 +18,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..data.scaling import Scaling, bent_scaling, fit_scaling, scaled_rows, with_normal_scores
+from ..kernels import OneOf
 from ..kernels.learnt import Learnt
 from ..links import fit_link, in_blocks
 from ..problems.base import Solution
@@ -154,10 +155,18 @@ def _proba_without_fold(model, learnt: LearntKernel, number: int, rows: Rows, X_
 
 
 def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
-    """A model of the rows outside a fold with the kernel of the fold, and otherwise with the user's parameters."""
+    """A model of the rows outside a fold with the kernel of the fold, and otherwise with the user's parameters.
+
+    If there are variants of the kernel, the model chooses one as the fit of all rows does, but from its own rows.
+    """
     kernel, noise = learnt.of_folds[number]
     fold_model = clone(model).set_params(
-        kernel=kernel, scaling=None, class_weight=None, categorical_features=None, verbose=0, random_state=0
+        kernel=OneOf(tuple(model._variants(kernel))),
+        scaling=None,
+        class_weight=None,
+        categorical_features=None,
+        verbose=0,
+        random_state=0,
     )
     fold_model._leaves_one_out = False  # the fold is held out already
     params = fold_model.get_params(deep=False)

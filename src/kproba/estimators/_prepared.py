@@ -22,7 +22,7 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     learnt = None
     if learns_kernel(model, rows):
         learnt, scaling = learn_kernel(model, scaling, data)
-        kernels, rows = [learnt.kernel], scaled_rows(data.rows, scaling)
+        kernels, rows = model._variants(learnt.kernel), scaled_rows(data.rows, scaling)
     few = rows if most_rows is None else subsample(rows, most_rows, data.seed)
     kernels = [kernel.prepared(few.X, n_workers(model.n_jobs), model.verbose) for kernel in kernels]
     return Prepared(rows, few, kernels, scaling, learnt)

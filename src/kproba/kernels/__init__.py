@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..validation import check_choice, is_subclass
 from .additive import Additive, Pairs
 from .alignment import GlobalAlignment
@@ -29,6 +31,7 @@ __all__ = [
     "Learnt",
     "Linear",
     "Matern",
+    "OneOf",
     "Pairs",
     "Polynomial",
     "Precomputed",
@@ -59,8 +62,15 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
+@dataclass(frozen=True)
+class OneOf:
+    """Kernels among which a model has to choose, as the parameter ``kernel`` of the models of outer folds."""
+
+    kernels: tuple[Kernel, ...]
+
+
 def as_kernels(kernel) -> list[Kernel]:
-    """The candidate kernels for the parameter ``kernel``: two for ``"auto"``, otherwise one.
+    """The candidate kernels for the parameter ``kernel``: two for ``"auto"``, otherwise one unless it is a OneOf.
 
     >>> [k.name for k in as_kernels("auto")]
     ['gaussian', 'laplacian']
@@ -72,6 +82,8 @@ def as_kernels(kernel) -> list[Kernel]:
         return [KERNELS[kernel]]
     if isinstance(kernel, Kernel):
         return [kernel]
+    if isinstance(kernel, OneOf):
+        return list(kernel.kernels)
     if is_subclass(kernel, Kernel):
         raise TypeError(f"kernel is the class {kernel.__name__}; pass an instance: kernel={kernel.__name__}().")
     if callable(kernel):

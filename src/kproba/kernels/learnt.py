@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -80,6 +80,16 @@ class Learnt(Kernel):
     @property
     def largest(self) -> float:
         return self.at_zero
+
+    def wider(self, factor: float) -> Learnt:
+        """All widths times a factor."""
+        first, second, third = self.widths
+        return replace(self, widths=(factor * first, factor * second, factor * third))
+
+    def normalised(self) -> Learnt:
+        """The same mixture with k(x, x) = 1."""
+        a, height = self.mixture, self.at_zero
+        return replace(self, mixture=(a[0] / height, a[1] / height, a[2] / height, a[3] / height))
 
     def against(self, Z):
         """Writes kernel values at once: the widths are inside the sums over columns."""

@@ -137,7 +137,8 @@ class _Interior:
 
     def _factor(self, D: np.ndarray) -> Callable:
         """Factor Q + D_j; returns a function that solves for a step and the multipliers of the coupling."""
-        inverses = [_inverse(self.Q, d) for d in D.T]
+        below = np.tri(len(D), dtype=bool)
+        inverses = [_inverse(self.Q, d, below) for d in D.T]
         if self.total is None:
             return lambda rhs, short: (np.column_stack([M @ r for M, r in zip(inverses, rhs.T)]), np.zeros(len(rhs)))
         schur = _lower(np.sum(inverses, axis=0)), True
@@ -164,11 +165,12 @@ def _length(point: _Point, step: _Point) -> float:
     return min(1.0, *(_max_steps(gap, change) for gap, change in zip(point[positive], step[positive])))
 
 
-def _inverse(Q: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """(Q + diag d)⁻¹."""
-    inverse, _ = linalg.lapack.dpotri(_lower(Q + np.diag(d)), lower=1, overwrite_c=1)
-    inverse = np.tril(inverse)
-    return inverse + np.tril(inverse, -1).T
+def _inverse(Q: np.ndarray, d: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """(Q + diag d)⁻¹, where ``below`` is the mask of the lower triangle."""
+    system = Q.copy()
+    system.flat[:: len(d) + 1] += d
+    inverse, _ = linalg.lapack.dpotri(_lower(system), lower=1, overwrite_c=1)
+    return np.where(below, inverse, inverse.T)  # LAPACK writes one triangle only
 
 
 def _lower(system: np.ndarray) -> np.ndarray:
