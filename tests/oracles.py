@@ -493,14 +493,17 @@ def weighted_klr_objective(F, targets, weight, theta, K, ridge):
 
 
 def calibrated_softmax(scores, link):
-    """One row of scores by the formula of the link: p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), ψ(q) = log softplus(κq)."""
+    """One row of scores by the formula of the link: p ∝ exp(log π + a·(ψ(q) − ψ(π)) + o·g), ψ(q) = log softplus(κq).
+
+    Then one more row, drawn from the prior, has its share in the result.
+    """
     g = sum(scores)
     logits = []
     for s, prior, slope, offset in zip(scores, link.prior, link.slope, link.offset):
         q = min(max(s + (1 - g) * prior, link.span[0]), link.span[1])
         there, here = (np.log(np.logaddexp(0.0, link.sharpness * each)) for each in (q, prior))
         logits.append(np.log(prior) + slope * (there - here) + offset * min(max(g, 0.0), 1.0))
-    return np.exp(np.array(logits) - logsumexp(logits))
+    return (1.0 - link.doubt) * np.exp(np.array(logits) - logsumexp(logits)) + link.doubt * link.prior / sum(link.prior)
 
 
 def learnt_kernel(X, Z, weights, widths, mixture):

@@ -68,8 +68,9 @@ def test_stays_finite_where_probabilities_underflow():
 
 def test_underflow_of_the_calibrated_softmax():
     model = ESTIMATORS["LSPC"].fit(X, CLASSES)
-    slope = model.link_.slope * 1e4
-    object.__setattr__(model.link_, "slope", slope)
+    object.__setattr__(model.link_, "slope", model.link_.slope * 1e4)
+    assert model.predict_proba(X).min() == pytest.approx(model.link_.doubt * model.link_.prior.min(), rel=1e-3)
+    object.__setattr__(model.link_, "doubt", 0.0)  # as in files of earlier versions
     assert model.predict_proba(X).min() == 0.0
     assert np.isfinite(check(model, X)).all()
 

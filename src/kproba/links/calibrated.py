@@ -24,6 +24,9 @@ class CalibratedSoftmax(Link):
     κ, where p ∝ q₊^a, a smooth version of the papers' clipping. There is one slope a and one offset o per class. Scores
     of zero give exactly the prior. Just outside the data, scores may exceed the range the link was fitted on, so q is
     clipped to that range, ``span``, and g to [0, 1].
+
+    Finally p becomes (1 − ε)p + επ, where ε = ``doubt`` is the share of one more row among those of the fit: even if
+    all of n rows agree, the next one may not (Laplace's rule of succession).
     """
 
     prior: np.ndarray
@@ -31,6 +34,7 @@ class CalibratedSoftmax(Link):
     sharpness: float
     offset: np.ndarray
     span: tuple[float, float] = (-np.inf, np.inf)
+    doubt: float = 0.0
     is_calibrated: ClassVar[bool] = True
 
     @classmethod
@@ -43,7 +47,15 @@ class CalibratedSoftmax(Link):
         g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
         q = np.clip(complete_by_prior(scores, self.prior), *self.span)
         rise = log_softplus(self.sharpness * q) - log_softplus(self.sharpness * self.prior)
-        return np.log(self.prior) + self.slope * rise + g * self.offset
+        logits = np.log(self.prior) + self.slope * rise + g * self.offset
+        if not self.doubt:
+            return logits
+        return np.logaddexp(log_softmax(logits, axis=1) + np.log1p(-self.doubt), np.log(self._of_next_row))
+
+    @property
+    def _of_next_row(self) -> np.ndarray:
+        """επ; rare classes have a little more than their share in ``prior``, which therefore need not sum to one."""
+        return self.doubt * self.prior / self.prior.sum()
 
     def probabilities(self, scores):
         return softmax(self.decision(scores))
@@ -59,7 +71,8 @@ class CalibratedSoftmax(Link):
         g = scores.sum()
         q = (scores + (1.0 - g) * self.prior).maximum(self.span[0]).minimum(self.span[1])
         risen = onnx_rise(self.sharpness, q, self.prior)
-        return (risen * self.slope + np.log(self.prior) + g.maximum(0.0).minimum(1.0) * self.offset).softmax()
+        p = (risen * self.slope + np.log(self.prior) + g.maximum(0.0).minimum(1.0) * self.offset).softmax()
+        return p * (1.0 - self.doubt) + self._of_next_row if self.doubt else p
 
 
 class SoftmaxFit:
@@ -80,8 +93,8 @@ class SoftmaxFit:
         self.prior, self.total = prior, weight.sum()
         self.g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
         self.q = complete_by_prior(scores, prior)
-        shrinkage = 1.0 / (self.total + 1.0)
-        self.targets = (1.0 - shrinkage) * targets + shrinkage * prior
+        self.doubt = 1.0 / (float(self.total) + 1.0)
+        self.targets = (1.0 - self.doubt) * targets + self.doubt * prior
         self.share = (weight / self.total)[:, None]
 
     def run(self) -> CalibratedSoftmax:
@@ -92,7 +105,7 @@ class SoftmaxFit:
         found = minimize(self.loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         log_a, log_k, delta, offset = self._split(found.x)
         span = float(min(self.q.min(), self.prior.min())), float(max(self.q.max(), self.prior.max()))
-        return CalibratedSoftmax(self.prior, np.exp(log_a + delta), float(np.exp(log_k)), offset, span)
+        return CalibratedSoftmax(self.prior, np.exp(log_a + delta), float(np.exp(log_k)), offset, span, self.doubt)
 
     def _split(self, x):
         c = len(self.prior)

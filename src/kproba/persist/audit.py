@@ -550,6 +550,7 @@ _DECLARATIONS = (
         offset="moderate[c]",
         sharpness="float > 0 < 1e75",
         span=tuple_of("float", range(2, 3)),
+        doubt="float >= 0 < 1",
         relations=[("its span is not in order", lambda link: link.span[0] <= link.span[1])],
     ),
     holds(

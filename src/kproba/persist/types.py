@@ -189,6 +189,7 @@ _FEATURES: dict[str, Any] = {"categorical_features": "from_dtype"}
 #: Parameters that files of earlier versions lack, and the values to use for them.
 _ADDED_LATER: dict[str, dict[str, Any]] = {
     "Scaling": {"curves": None},
+    "CalibratedSoftmax": {"doubt": 0.0},
     "TableModel": {"seen": None, "about": None},
     "_Sample": {"settled": ()},
     "LSPC": _FEATURES,
