@@ -1,8 +1,6 @@
 """The columns of a training table as a person would check them: kind, gaps, an example, their use, what looks odd.
 And the columns of new rows that do not look like them: what would otherwise silently count as unknown or as missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Reading and writing tables in the commands: CSV, TSV, Parquet, Arrow and Excel files, folders, and standard input."""
 
-from __future__ import annotations
-
 import glob
 import os
 import re

@@ -1,7 +1,5 @@
 """The model of the commands: a pipeline for tables with mixed columns, and the columns it was fitted on."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from typing import Any

@@ -9,8 +9,6 @@ examples:
   kproba compare people.csv --target income --folds 10 --only "kproba LSPC" CatBoost --json
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 from time import perf_counter

@@ -11,8 +11,6 @@ examples:
   kproba evaluate test.parquet --model income.kproba --target income --json
 """
 
-from __future__ import annotations
-
 from ..data.labels import label_codes
 from ..report.measures import MEASURES
 from . import _models, _scores, _text

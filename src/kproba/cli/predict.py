@@ -12,8 +12,6 @@ examples:
   kproba predict huge.parquet --model m.kproba --out answers.parquet --keep id
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..data.formats import SEPARATORS

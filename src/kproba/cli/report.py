@@ -8,8 +8,6 @@ examples:
   kproba report people.csv --model income.kproba      (the training table: evaluated out of fold)
 """
 
-from __future__ import annotations
-
 import os
 
 from . import _frames, _judging, _models, _text

@@ -1,7 +1,5 @@
 """Errors for tables that are not matrices of finite numbers: which columns, what they contain, and how to fix it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Helpers shared by all displays."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

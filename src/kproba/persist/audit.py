@@ -5,8 +5,6 @@ indices are derived from (categories, vocabularies, points to look up) must be a
 fitted attribute is one more line in a declaration below.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache

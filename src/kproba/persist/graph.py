@@ -4,8 +4,6 @@ Every value is a JSON scalar or refers to a node by its number. A node has a typ
 nodes: so nothing is nested deeply, nothing can refer to itself, and shared objects stay shared.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection

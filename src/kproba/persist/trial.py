@@ -5,8 +5,6 @@ expression from the file and uses no device. If no such row can be generated, fo
 the checks of ``audit.py`` apply.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable
 from copy import copy

@@ -1,7 +1,5 @@
 """The explicit list of classes and functions allowed in a model file. Nothing else is ever looked up by name."""
 
-from __future__ import annotations
-
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping

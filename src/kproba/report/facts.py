@@ -1,7 +1,5 @@
 """The content of a report, as plain numbers and strings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

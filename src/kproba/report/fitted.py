@@ -1,7 +1,5 @@
 """The fitted model: its parameters, the candidates of the search, the path, and what was learnt about the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

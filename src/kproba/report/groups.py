@@ -1,7 +1,5 @@
 """Groups of rows that are predicted worse than others, and columns whose values have changed since training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

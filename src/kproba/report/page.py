@@ -1,7 +1,5 @@
 """The HTML page: facts and figures with inline style and script; all network requests are forbidden."""
 
-from __future__ import annotations
-
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path

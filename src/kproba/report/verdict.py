@@ -1,7 +1,5 @@
 """The verdict: what the numbers of a report mean, in a few plain sentences."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calibration: whether probabilities are what they say, and how often each occurs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..facts import Facts

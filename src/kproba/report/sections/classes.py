@@ -1,7 +1,5 @@
 """Several classes: which are confused, and how well each is told from the others."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..classes import ClassFacts

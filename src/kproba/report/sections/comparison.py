@@ -1,7 +1,5 @@
 """Measures of the model beside those of the class shares and of a logistic regression."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Curves over thresholds: risk and coverage, ROC, precision and recall."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...decisions.risk_coverage import RiskCoverage

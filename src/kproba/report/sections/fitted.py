@@ -1,7 +1,5 @@
 """The fitted model: its parameters, how its kernel was learnt, and the candidates of the search."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..facts import Facts

@@ -1,7 +1,5 @@
 """Groups of rows that are predicted worse than others, and columns that changed since training."""
 
-from __future__ import annotations
-
 from ..facts import Facts
 from ..groups import Drift, Group
 from ..markup import count, label, number, share, span

@@ -1,7 +1,5 @@
 """The top of the page: title, verdict, key figures beside those of the class shares, and caveats."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..facts import Facts

@@ -1,7 +1,5 @@
 """Parts that sections share: figures, scrolling boxes, sortable tables, lists of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
