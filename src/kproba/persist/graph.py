@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..data.items import as_objects
 from ..data.sources import CheckedInputs
 from ..exceptions import ModelFileError
 from ..kernels.hidden_markov import Spec
@@ -355,11 +356,7 @@ def _slice(parts: list[Any]) -> slice:
 
 
 def _objects(values: list[Any], shape: Any) -> np.ndarray:
-    shape = _checked_shape(shape, len(values))
-    array = np.empty(len(values), dtype=object)
-    for number, value in enumerate(values):
-        array[number] = value
-    return array.reshape(shape)
+    return as_objects(values).reshape(_checked_shape(shape, len(values)))
 
 
 def _strings(parts: list[np.ndarray], shape: Any) -> np.ndarray:
@@ -413,10 +410,6 @@ def _dtype(name: Any) -> np.dtype:
     if dtype.itemsize > MOST_TEXT_BYTES:
         raise ModelFileError(f"the type {shortened(name)} takes too much memory per value.")
     return dtype
-
-
-def _type(name: Any) -> type:
-    return PLAIN_TYPES[_allowed(name, PLAIN_TYPES.__contains__)]
 
 
 def _pandas_dtype(name: Any) -> Any:
@@ -482,7 +475,7 @@ _MAKERS: dict[str, tuple[_Fields, Callable[..., Any]]] = {
     "random_state": ({"words": Decoder.array, "place": Decoder.plain, "gauss": Decoder.plain}, _random_state),
     "scalar": ({"dtype": Decoder.plain, "value": Decoder.value}, _scalar),
     "dtype": (_NAME, _dtype),
-    "type": (_NAME, _type),
+    "type": (_NAME, lambda name: PLAIN_TYPES[_allowed(name, PLAIN_TYPES.__contains__)]),
     "function": (_NAME, function_of),
     "pandas_dtype": (_NAME, _pandas_dtype),
     "pandas_missing": (_NAME, _pandas_missing),
