@@ -22,11 +22,8 @@ from ..data.writers import TableWriter
 from . import _text
 
 #: Maximum rows of an Excel sheet, maximum characters of a cell, and characters that a cell cannot contain.
-SHEET_ROWS, CELL_CHARACTERS, _NOT_IN_CELLS = (
-    1 << 20,
-    32_767,
-    re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"),
-)
+SHEET_ROWS, CELL_CHARACTERS = 1 << 20, 32_767
+_NOT_IN_CELLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 #: Characters that start a formula in spreadsheets.
 FORMULA_STARTS = "=+-@\t\r"
 #: Larger tables are never loaded into memory as a whole; each byte of a compressed file counts as several.

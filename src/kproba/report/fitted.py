@@ -51,10 +51,8 @@ def _fitted_kernel(final, kernel) -> list[tuple[str, str]]:
     pairs.append((kind, f"{np.shape(final.coef_)[0]:,}"))
     kind = type(final.link_).__name__
     pairs.append(("link", LINKS.get(kind, kind)))
-    relevance = getattr(final.scaling_, "relevance", None)
     if final.scaling_ is not None:
-        is_weighted = relevance is not None and np.ptp(relevance) > 0
-        pairs.append(("columns", "scaled, weighted by relevance" if is_weighted else "scaled"))
+        pairs.append(("columns", "scaled, weighted by relevance" if _has_column_weights(final) else "scaled"))
     return pairs
 
 

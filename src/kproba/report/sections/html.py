@@ -6,6 +6,8 @@ from typing import NamedTuple
 from ..markup import escaped, label
 
 NO_BREAK = "\u00a0"
+#: Index of the last colour of a colour scale.
+STEPS = 8
 #: Number of rows of a table that the style prints.
 MOST_PRINTED = 20
 
