@@ -363,7 +363,8 @@ class LSPC(TakesMoreRows, CenterClassifier):
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
         if isinstance(basis.kernel, JointKernel):
             return JointLeastSquares(rows, basis)
-        similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
+        L, solver = self.class_similarity, "auto" if self.solver == "sgd" else self.solver
+        similarity = None if L is None else ClassSimilarity.of(np.asarray(L, float))
         return least_squares(rows, basis, self._is_rkhs, similarity, solver, self._rounds, seed=seed)
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
@@ -543,9 +544,6 @@ class LSPC(TakesMoreRows, CenterClassifier):
             _check_joint_rows(rows, self.centers)
         if self.class_similarity is not None:
             _check_similarity(np.asarray(self.class_similarity), rows, self._has_own_centers)
-
-    def _similarity(self) -> ClassSimilarity | None:
-        return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
 
 
 def _check_joint_rows(rows: Rows, centers) -> None:
