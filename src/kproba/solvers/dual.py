@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -77,11 +78,7 @@ class Dual:
             inverse = linalg.lapack.dtrtri(lower, lower=1, overwrite_c=1)[0]
             leverage = (1.0 - ridge * np.einsum("ij,ij->j", inverse, inverse)) / self.weight
             fitted = self.sums / self.weight[:, None] - ridge * scaled / root
-
-            def coef(scaled=scaled):
-                return root * scaled
-
-            yield DualSolution(fitted, leverage, coef)
+            yield DualSolution(fitted, leverage, partial(np.multiply, root, scaled))
 
     def _factored(self, ridge: float) -> tuple[np.ndarray, float]:
         """The factor of M + ρI, and ρ, increased if K is more indefinite than rounding errors explain."""
