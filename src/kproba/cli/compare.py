@@ -10,6 +10,7 @@ examples:
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -131,7 +132,8 @@ def contenders(seed: int) -> dict[str, Callable]:
         "hist gradient boosting": _behind_vectorizer(lambda: HistGradientBoostingClassifier(random_state=seed)),
     }
     if find_spec("lightgbm"):
-        found["LightGBM"] = _behind_vectorizer(lambda: _lightgbm(seed))
+        options = {"random_state": seed, "verbose": -1}
+        found["LightGBM"] = _behind_vectorizer(lambda: import_module("lightgbm").LGBMClassifier(**options))
     if find_spec("catboost"):
         found["CatBoost"] = lambda X, y: _CatBoost(seed).fit(X, y)
     return found
@@ -143,12 +145,6 @@ def _behind_vectorizer(make: Callable) -> Callable:
 
 def _scaled(make: Callable) -> Callable:
     return lambda X, y: _models.for_tables(make_pipeline(StandardScaler(), make())).fit(X, y)
-
-
-def _lightgbm(seed: int):
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(random_state=seed, verbose=-1)
 
 
 class _CatBoost:

@@ -123,7 +123,7 @@ class FileSource(Source):
             taken = 0
             while taken < batch.num_rows:
                 taken += filling.take(batch, taken)
-                if filling.is_full:
+                if filling.n_filled == n_rows:
                     yield filling.chunk()
                     filling = kind(filling.start + filling.n_filled, n_rows, layout)
         if filling.n_filled:
@@ -245,10 +245,6 @@ class _Filling:
         self.X: Any = np.empty((n_rows, len(layout.features)), layout.dtype)
         self.labels: list[np.ndarray] = []
         self.weights: list[np.ndarray] = []
-
-    @property
-    def is_full(self) -> bool:
-        return self.n_filled == self.n_rows
 
     def take(self, batch, begin: int) -> int:
         """Copy as many rows of the batch from ``begin`` on as fit; returns their number."""

@@ -285,12 +285,10 @@ class LSPC(TakesMoreRows, CenterClassifier):
             what = "solver='sgd'" if self.solver == "sgd" else f"{data.n_given:,} rows"
             raise ValueError(f"path needs rows that are all in memory and an exact solver, not {what}.")
         problem = model._fit_training(data)
-        return ridge_path(model, problem, model._ridges_of_path(ridges, problem, data), data)
-
-    def _ridges_of_path(self, ridges, problem: Problem, data: Training) -> list[float]:
-        if isinstance(ridges, str) and np.ndim(self.ridge):
-            ridges = self.ridge
-        return ridge_candidates(ridges, RIDGES, problem.basis.kernel, problem.rows, data.seed, self._ridge_unit)
+        given = self.ridge if isinstance(ridges, str) and np.ndim(self.ridge) else ridges
+        kernel, rows = problem.basis.kernel, problem.rows
+        wanted = ridge_candidates(given, RIDGES, kernel, rows, data.seed, model._ridge_unit)
+        return ridge_path(model, problem, wanted, data)
 
     def _fit_training(self, data: Training) -> Problem:
         """Choose kernel, width and ridge by leave-one-out, solve on all rows, calibrate the link."""

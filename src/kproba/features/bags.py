@@ -233,7 +233,8 @@ class _Items:
         if item.dtype.kind not in "fiub":
             raise TypeError(f"X[{number}] has dtype {item.dtype}; descriptors must be real numbers.")
         with np.errstate(over="ignore"):  # float32 overflows are refused below
-            item = item.astype(dtype or _float_type(item.dtype), copy=False)
+            exact = np.float32 if np.can_cast(item.dtype, np.float32) else np.float64
+            item = item.astype(dtype or exact, copy=False)
         if not np.abs(item).max(initial=0.0) < np.sqrt(np.finfo(item.dtype).max) * ROOM:
             raise ValueError(
                 f"X[{number}] contains NaN, infinity or a value whose square is too large for {item.dtype}; "
@@ -277,11 +278,6 @@ def _indexable(X) -> Any:
     if not len(X):
         raise ValueError("X is empty; pass at least one item.")
     return X
-
-
-def _float_type(dtype: np.dtype) -> np.dtype:
-    """float32 if it represents all values exactly, otherwise float64."""
-    return np.dtype(np.float32 if np.can_cast(dtype, np.float32) else np.float64)
 
 
 def _standard_deviation(sample: np.ndarray) -> np.ndarray:

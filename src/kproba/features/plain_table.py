@@ -150,15 +150,11 @@ def _of_all_rows(prepared: Pipeline, frame, read) -> tuple[Pipeline, np.ndarray]
     if plain is None:
         return None
     made = plain.with_gaps(read)
-    plain.medians_ = np.array([_median(column) for column in made.T], dtype=np.float32)
+    known = (column[~np.isnan(column)] for column in made.T)  # copies, which the search for the median moves around
+    plain.medians_ = np.array([np.median(values, overwrite_input=True) for values in known], dtype=np.float32)
     prepared["simpleimputer"].statistics_ = plain.medians_
     found = _replaced(prepared, plain, frame)
     return None if found is prepared else (found, plain.filled(made))
-
-
-def _median(values: np.ndarray) -> np.float32:
-    """The median of a column; the copy of its values is what the search for it moves around."""
-    return np.median(values[~np.isnan(values)], overwrite_input=True)
 
 
 def without_skrub(prepared: Pipeline, frame) -> Pipeline:
