@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.kinds import pandas
+from ..data.mixed import as_text
 from ..data.text_numbers import MISSING, STYLES
-from ..features.column_kinds import as_text
 from ..messages import listing
 from ..threads import map_independent, n_workers
 from . import _text

@@ -13,7 +13,6 @@ from ..data.kinds import TEXT
 from ..data.tables import Table
 from ..estimators._honest import Honest, honest_probabilities
 from ..messages import did_you_mean
-from ..pipelines import behind, vectorizer
 from . import _frames
 from ._training import SeenRows
 
@@ -62,10 +61,6 @@ class TableModel(ClassifierMixin, BaseEstimator):
         return found
 
     @property
-    def classes(self) -> np.ndarray:
-        return self.pipeline.classes_
-
-    @property
     def classes_(self) -> np.ndarray:
         """The classes, in the order of the columns of ``predict_proba``."""
         return self.pipeline.classes_
@@ -112,11 +107,6 @@ def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
     if len(X) > FEW_ROWS or binary < MOSTLY:
         return [LSPC(**options)]
     return [LSPC(**options), KernelLogisticRegression(loo=True, **options)]
-
-
-def for_tables(classifier):
-    """A pipeline of the vectoriser and the classifier."""
-    return behind(vectorizer(), classifier)
 
 
 def kinds_of_columns(pipeline) -> dict[str, str]:

@@ -24,11 +24,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from .. import LSPC
+from .. import LSPC, tabular
 from ..io import AtomicFile
 from ..messages import did_you_mean
 from ..report.measures import MEASURES
-from . import _frames, _models, _scores, _splits, _text
+from . import _frames, _scores, _splits, _text
 from ._comparison import Comparison, Result, page
 from ._dates import moments
 from ._target import check_classes
@@ -140,11 +140,11 @@ def contenders(seed: int) -> dict[str, Callable]:
 
 
 def _behind_vectorizer(make: Callable) -> Callable:
-    return lambda X, y: _models.for_tables(make()).fit(X, y)
+    return lambda X, y: tabular(make()).fit(X, y)
 
 
 def _scaled(make: Callable) -> Callable:
-    return lambda X, y: _models.for_tables(make_pipeline(StandardScaler(), make())).fit(X, y)
+    return lambda X, y: tabular(make_pipeline(StandardScaler(), make())).fit(X, y)
 
 
 class _CatBoost:

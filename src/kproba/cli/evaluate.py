@@ -25,9 +25,9 @@ def run(args) -> None:
     facts, about = facts_of_rows(model, args, rows)
     scores = {score.name: _plain(score) for score in facts.scores}
     own, base = (scores[score.name] for score in facts.scores[:2])
-    decided = _scores.decisions(label_codes(rows.y, model.classes), rows.proba, model.classes, positive)
+    decided = _scores.decisions(label_codes(rows.y, model.classes_), rows.proba, model.classes_, positive)
     text = f"{_table(facts.scores[:2], facts.n_rows)}\n\n{_decisions(decided)}\n\n"
-    text = with_warning(text + _scores.confusion_table(model.classes, decided["confusion"]), about)
+    text = with_warning(text + _scores.confusion_table(model.classes_, decided["confusion"]), about)
     _text.answer(args, {**about, "classes": facts.classes, **own, **decided, "base_rates": base}, text)
 
 
