@@ -219,9 +219,8 @@ class _Part(NamedTuple):
     def of(cls, seen: Schema, layout: _Layout, label_type: Any) -> _Part:
         kinds = {name: kind_of_type(seen.types[name]) for name in layout.features}
         booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
-        return cls(
-            seen.path, seen.counts, booleans, tuple(name for name in kinds if kinds[name] not in NUMERIC), label_type
-        )
+        categories = tuple(name for name in kinds if kinds[name] not in NUMERIC)
+        return cls(seen.path, seen.counts, booleans, categories, label_type)
 
     def types(self, layout: _Layout) -> dict[str, Any]:
         """The Arrow types in which to parse the columns of a text file."""

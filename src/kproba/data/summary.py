@@ -143,8 +143,9 @@ class _Sample:
         known = [one.threshold for one in (self, other) if one.threshold is not None]
         least = min(known, default=None)
         settled = {label for one in (self, other) if one.threshold == least for label in one.settled}
-        parts = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("X", "y", "weight", "rank"))
-        return _Sample(*parts, least, tuple(settled))
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("X", "y", "weight", "rank")}
+        parts = {name: np.concatenate(pair) for name, pair in pairs.items()}
+        return _Sample(**parts, threshold=least, settled=tuple(settled))
 
     def reduced(self, size: int) -> _Sample:
         """Merge copies of a row, adding their weights, and keep the first distinct rows of all and of each class."""

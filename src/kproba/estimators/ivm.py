@@ -356,7 +356,9 @@ class ImportVectorMachine(KernelClassifier):
         points, ridges = self._for_all_rows(path, data.source.total_weight)
         rows = subsample(data.rows, PROPOSING_ROWS, data.seed)
         final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.source)
-        self._find_import_points(rows.X[final.model.chosen], data.source)
+        if not hasattr(data.source.source, "reduce"):  # the rows of a Dask collection have no indices
+            found = data.source.sum(FirstRowsOf(rows.X[final.model.chosen]), "import points")
+            self.import_indices_ = found.first
         return final, points or final.points, rows
 
     def _reasons_for_memory(self) -> Iterator[str]:
@@ -472,11 +474,6 @@ class ImportVectorMachine(KernelClassifier):
             point = point._replace(tuning_error=error, tuning_log_loss=loss)
         self.n_passes_ = search.n_passes
         return _Run(model, [point], growth)
-
-    def _find_import_points(self, points: np.ndarray, everything: AllRows) -> None:
-        """Find the first rows equal to the import points; the rows of a Dask collection have no indices."""
-        if not hasattr(everything.source, "reduce"):
-            self.import_indices_ = everything.sum(FirstRowsOf(points), "import points").first
 
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)

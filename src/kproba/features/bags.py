@@ -119,7 +119,12 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         sample = items.sample(self.max_descriptors, random)
         self.n_features_in_ = items.columns
-        _check_distinct(sample, self.n_words, items.total)
+        found = len(np.unique(sample, axis=0))
+        if found < self.n_words:
+            raise ValueError(
+                f"X has {found} distinct descriptors ({items.total} in all, {len(sample)} sampled), below "
+                f"n_words={self.n_words}; use fewer words or more descriptors."
+            )
         # distances are computed from products, which lose precision far from the origin
         self._origin = sample.mean(axis=0, dtype=np.float64).astype(sample.dtype)
         self._scale = _standard_deviation(sample) if self.scaling == "standard" else np.ones_like(self._origin)
@@ -285,15 +290,6 @@ def _standard_deviation(sample: np.ndarray) -> np.ndarray:
     spread = sample.std(axis=0, dtype=np.float64).astype(sample.dtype)
     spread[sample.max(axis=0) == sample.min(axis=0)] = 1.0  # rounding may have made it positive
     return spread
-
-
-def _check_distinct(sample: np.ndarray, n_words: int, total: int) -> None:
-    found = len(np.unique(sample, axis=0))
-    if found < n_words:
-        raise ValueError(
-            f"X has {found} distinct descriptors ({total} in all, {len(sample)} sampled), below n_words={n_words}; "
-            "use fewer words or more descriptors."
-        )
 
 
 def _cluster(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from scipy import linalg
 
 from ..basis.basis import Basis
 from ..data.rows import Rows
-from .base import CpuProblem, Solution
+from .base import CpuProblem, Solution, with_scores
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ class JointLeastSquares(CpuProblem):
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without the rows ``inside``, and the scores of these rows."""
         without = replace(self, rows=self.rows.without(inside))
-        for solution in without.path(ridges, loo=False):
-            yield solution._replace(held_out=self.basis.scores(self.rows.X[inside], solution.coef()))
+        return with_scores(without.path(ridges, loo=False), self.basis, self.rows.X[inside])
 
     @cached_property
     def _features(self) -> np.ndarray:
