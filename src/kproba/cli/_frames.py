@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BufferedIOBase
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def writing(path: str) -> Iterator[Callable]:
     """A function that appends a frame to a file, which only appears once it is complete; - is standard output."""
     kind = kind_of(path, None)
     if path == "-":
-        yield _Separated(_text.Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, ",")
+        yield _separated(_text.Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, ",")
     elif kind in ("parquet", "arrow"):
         with TableWriter(path) as writer:
             yield lambda frame: writer.write_table(_arrow(frame))
@@ -172,20 +173,15 @@ def writing(path: str) -> Iterator[Callable]:
             sheet.write(file)
     else:
         with io.AtomicFile(path) as file:
-            yield _Separated(file, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
+            yield _separated(file, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
 
 
-class _Separated:
-    """Appends frames to a text file with a single header line."""
-
-    def __init__(self, file, separator: str, compression: str | None = None):
-        self._file, self._options = file, {"sep": separator, "compression": compression}
-        self._is_first = True
-
-    def __call__(self, frame) -> None:
-        mode = "wb" if isinstance(self._file, BufferedIOBase) else "w"
-        frame.to_csv(self._file, index=False, header=self._is_first, mode=mode, **self._options)
-        self._is_first = False
+def _separated(file, separator: str, compression: str | None = None) -> Callable:
+    """A function that appends frames to a text file with a single header line."""
+    has_header = chain([True], repeat(False))
+    options = {"sep": separator, "compression": compression, "index": False}
+    options["mode"] = "wb" if isinstance(file, BufferedIOBase) else "w"
+    return lambda frame: frame.to_csv(file, header=next(has_header), **options)
 
 
 class _Sheet:

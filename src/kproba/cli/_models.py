@@ -65,6 +65,8 @@ class TableModel(ClassifierMixin, BaseEstimator):
         """The classes, in the order of the columns of ``predict_proba``."""
         return self.pipeline.classes_
 
+    classes = classes_  # the name that earlier versions used
+
     def predict(self, frame) -> np.ndarray:
         """The most probable class of each row."""
         return self.classes_[self.predict_proba(frame).argmax(axis=1)]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def contenders(seed: int) -> dict[str, Callable]:
         options = {"random_state": seed, "verbose": -1}
         found["LightGBM"] = _behind_vectorizer(lambda: import_module("lightgbm").LGBMClassifier(**options))
     if find_spec("catboost"):
-        found["CatBoost"] = lambda X, y: _CatBoost(seed).fit(X, y)
+        found["CatBoost"] = lambda X, y: _catboost(X, y, seed)
     return found
 
 
@@ -147,29 +148,19 @@ def _scaled(make: Callable) -> Callable:
     return lambda X, y: tabular(make_pipeline(StandardScaler(), make())).fit(X, y)
 
 
-class _CatBoost:
+def _catboost(X, y, seed: int) -> SimpleNamespace:
     """CatBoost with its defaults on the original frame: all columns that are not numeric are categories."""
+    words = [name for name in X.columns if X[name].dtype.kind not in "iufb"]
 
-    def __init__(self, seed: int):
-        self.seed = seed
-
-    def fit(self, X, y):
-        from catboost import CatBoostClassifier
-
-        self.words = [name for name in X.columns if X[name].dtype.kind not in "iufb"]
-        self.model = CatBoostClassifier(verbose=0, random_seed=self.seed, allow_writing_files=False)
-        self.model.fit(self._read(X), y, cat_features=self.words)
-        self.classes_ = self.model.classes_
-        return self
-
-    def _read(self, X):
+    def read(X):
         X = X.copy(deep=False)
-        for name in self.words:
+        for name in words:
             X[name] = X[name].astype(object).where(X[name].notna(), "").astype(str)
         return X
 
-    def predict_proba(self, X) -> np.ndarray:
-        return self.model.predict_proba(self._read(X))
+    options = {"verbose": 0, "random_seed": seed, "allow_writing_files": False}
+    model = import_module("catboost").CatBoostClassifier(**options).fit(read(X), y, cat_features=words)
+    return SimpleNamespace(predict_proba=lambda X: model.predict_proba(read(X)))
 
 
 def _wanted(methods: dict[str, Callable], only) -> dict[str, Callable]:
