@@ -59,7 +59,7 @@ class Source(ABC):
 
     name: str
     n_features: int
-    feature_names: list[str] | None
+    feature_names: list[str] | None = None
     n_rows: int | None
     dtype: np.dtype
     chunk_bytes: int
@@ -126,8 +126,6 @@ class ArraySource(Source):
     [(0, [[0.0, 1.0], [2.0, 3.0]]), (2, [[4.0, 5.0]])]
     """
 
-    feature_names = None
-
     def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
         self._X = np.asarray(X)
         if self._X.ndim != 2 or self._X.dtype.kind not in "biuf":
@@ -188,8 +186,6 @@ class TensorSource(ArraySource):
 
 class EncodedSource(Source):
     """The rows of a table with categories or missing values as a matrix, encoded chunk by chunk."""
-
-    feature_names = None
 
     def __init__(self, source: Source, columns):
         self._source, self._columns = source, columns

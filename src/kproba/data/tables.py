@@ -252,8 +252,6 @@ class TableSource(Source):
     ``watch(frame, labels, start)`` is called with each part of the rows before it is transformed.
     """
 
-    feature_names = None
-
     def __init__(self, rows: LabelledTable, transformer, weight: str | None = None, watch: Callable | None = None):
         self._rows, self._transformer, self._weight = replace(rows, verbose=0), transformer, weight
         self._watch = watch

@@ -305,6 +305,7 @@ class DivergenceKernel(Kernel):
     """exp(−D/2σ²) with a divergence D ≥ 0 that need not be a squared distance."""
 
     has_width: ClassVar[bool] = True
+    runs_on_devices: ClassVar[bool] = False
 
     def of_pairs(self, pairs):
         return _exp_of_product(pairs, -0.5 / self.width**2)
