@@ -114,7 +114,8 @@ def _showing_all_values(read, words: list[str]) -> np.ndarray | None:
     found: set[int] = set()
     for name in read.columns:
         column = read[name]
-        if name in words and _is_of_few_words(column):
+        is_text = name in words and pandas().api.types.infer_dtype(column, skipna=True) == "string"
+        if is_text and column.nunique() <= MOST_WORDS:  # skrub may make a column of each; True and 1 would be equal
             found.update(_first_of_each(pandas().factorize(column)[0]))
         elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
             found.update(_extremes(column.to_numpy()))
@@ -137,11 +138,6 @@ def _extremes(values: np.ndarray) -> list[int]:
     missing = np.isnan(values)
     least, largest = (np.where(missing, end, values) for end in (np.inf, -np.inf))
     return [int(missing.argmax()), int(least.argmin()), int(largest.argmax())]
-
-
-def _is_of_few_words(column) -> bool:
-    """Whether a column has strings, of which skrub may make a column each: objects such as True and 1 are equal."""
-    return pandas().api.types.infer_dtype(column, skipna=True) == "string" and column.nunique() <= MOST_WORDS
 
 
 def _of_all_rows(prepared: Pipeline, frame, read) -> tuple[Pipeline, np.ndarray] | None:

@@ -152,9 +152,6 @@ class Encoder:
         except ModelFileError as error:
             raise self._refusal(f"cannot be loaded again: {str(error).rstrip('.')}") from None
 
-    def _slice(self, obj: slice) -> dict[str, Any]:
-        return {"is": "slice", "values": self._values((obj.start, obj.stop, obj.step))}
-
     def _array(self, obj: np.ndarray) -> dict[str, Any]:
         obj = obj.view(np.ndarray)
         if obj.dtype == object:
@@ -238,7 +235,7 @@ _PLAIN: dict[type, Callable[[Encoder, Any], dict[str, Any]]] = {
     set: Encoder._set,
     frozenset: Encoder._set,
     dict: Encoder._dict,
-    slice: Encoder._slice,
+    slice: lambda encoder, obj: {"is": "slice", "values": encoder._values((obj.start, obj.stop, obj.step))},
     np.ndarray: Encoder._array,
     np.memmap: Encoder._array,
     CheckedInputs: Encoder._array,

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..basis.basis import Basis
-from ..data.items import Items
+from ..data.items import Items, as_objects
 from ..data.scaling import Scaling
 from ..estimators._base import KernelClassifier
 from ..exceptions import ModelFileError
@@ -166,8 +166,7 @@ def is_plain_text(step: Any) -> bool:
 
 
 def _first_categories(step: Any) -> Any:
-    row = np.empty((1, len(step.categories_)), dtype=object)
-    row[0] = [known[0] for known in step.categories_]
+    row = as_objects(known[0] for known in step.categories_)[None]
     kinds = {known.dtype.kind for known in step.categories_}
     return None if kinds & set("mM") else row if kinds & set("OUS") else row.astype(np.float64)
 

@@ -52,11 +52,6 @@ class Group:
         """Whether the error is clearly higher than the probabilities announce."""
         return self.error.low > self.expected_error
 
-    @property
-    def is_off(self) -> bool:
-        """Whether the mean probability is outside the interval of what happened."""
-        return not self.observed.low <= self.predicted <= self.observed.high
-
 
 class Outcomes(NamedTuple):
     """Whether each row is predicted wrong, the probability of that, and another probability with what happened."""

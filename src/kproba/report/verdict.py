@@ -167,7 +167,7 @@ def _named(group: Group) -> str:
 
 
 def _fault(group: Group) -> str:
-    if group.is_off:
+    if not group.observed.low <= group.predicted <= group.observed.high:
         return f"{share(group.predicted)} predicted, {share(group.observed.value)} observed"
     return f"an error of {share(group.error.value)}, where its probabilities announce {share(group.expected_error)}"
 
