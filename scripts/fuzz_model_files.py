@@ -118,11 +118,11 @@ def seeds():
 
 def table_model():
     """What ``kproba fit`` makes of a small table."""
-    from kproba import LSPC
-    from kproba.cli._models import TableModel, for_tables
+    from kproba import LSPC, tabular
+    from kproba.cli._models import TableModel
 
     frame = table(20)
-    model = for_tables(LSPC(**GIVEN)).fit(frame, np.arange(20) % 2)
+    model = tabular(LSPC(**GIVEN)).fit(frame, np.arange(20) % 2)
     return TableModel(model, "target", list(frame.columns))
 
 

@@ -97,7 +97,7 @@ class TestFewCenters:
         """The box bounds coefficients, so that a kernel with large values may be too flexible."""
         kernel = Learnt(weights=(1.0, 2.0), widths=(1.0, 2.0, 3.0), mixture=(3.0, 1.0, 0.5, 0.5))
         unit, *wider = SurfaceKernelClassifier()._variants(kernel)
-        assert unit.at_zero == pytest.approx(1.0) and unit.widths == wider[0].widths
+        assert unit.largest == pytest.approx(1.0) and unit.widths == wider[0].widths
         assert kernel in wider and {each.mixture for each in wider} == {kernel.mixture}
 
     def test_a_given_kernel_is_kept(self):

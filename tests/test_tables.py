@@ -210,12 +210,12 @@ class TestLabelledTable:
         assert list(rows.take(numbers).columns) == ["whole", "gap", "late"]
 
     def test_sample(self, rows):
-        first, again, other = rows.sample(0, 30), rows.sample(0, 30), rows.sample(1, 30)
+        first, again, other = (rows.labelled_sample(seed, 30).frame for seed in (0, 0, 1))
         pd.testing.assert_frame_equal(first, again)
         assert first["whole"].tolist() != other["whole"].tolist()
         assert len(first) == 30 and first["whole"].is_monotonic_increasing
         assert first["whole"].min() < 20 and first["whole"].max() > 80
-        assert rows.sample(0)["whole"].tolist() == rows.whole()["whole"].tolist()
+        assert rows.labelled_sample(0).frame["whole"].tolist() == rows.whole()["whole"].tolist()
 
     @pytest.mark.parametrize("labels", [[True, False], [3, 4], [0.0, 1.0]])
     def test_labels_stay_what_they_are(self, tmp_path, labels):

@@ -10,6 +10,7 @@ from kproba import LSPC, ModelFileError, cli, load, save
 from kproba.cli import _frames, _models, _training
 from kproba.cli._training import Recognition, RowSketch, SeenRows, row_digests
 from kproba.estimators import _reading
+from kproba.pipelines import vectorizer
 from kproba.report import write_report
 
 N = 240
@@ -178,7 +179,7 @@ class TestSketch:
 
     @pytest.fixture
     def prepared(self):
-        return _models.vectorizer().fit(table().drop(columns="y"))
+        return vectorizer().fit(table().drop(columns="y"))
 
     def seen(self, prepared, frame, step=50) -> SeenRows:
         sketch = RowSketch(prepared)
@@ -242,7 +243,7 @@ class TestSketch:
         """Rows of 0 and 1, each twice: what combines digests by XOR takes any such table for the same."""
         one = pd.DataFrame([[0, 0], [0, 1], [1, 0], [1, 1]], columns=["a", "b"]).assign(y=["n", "y", "y", "n"])
         other = one.assign(y=["n", "n", "y", "y"])
-        prepared = _models.vectorizer().fit(one[["a", "b"]])
+        prepared = vectorizer().fit(one[["a", "b"]])
         seen = [self.seen(prepared, pd.concat([frame] * 2)) for frame in (one, other)]
         assert seen[0].total != seen[1].total
 

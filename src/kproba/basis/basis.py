@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,9 +181,6 @@ class MomentsOf(Statistic):
 
     def finish(self, total) -> Moments:
         return total.to_numpy()
-
-    def on_one_thread(self) -> MomentsOf:
-        return replace(self, basis=replace(self.basis, workers=1))
 
     def resume(self, total: Moments):
         return self.basis.running_moments(len(self.encoding.classes), total)

@@ -38,10 +38,6 @@ class LocalBasis(Basis):
         """The centres of each region."""
         return [slice(start, end) for start, end in zip([0, *self.ends[:-1].tolist()], self.ends.tolist())]
 
-    def of_region(self, centers: slice) -> Basis:
-        """The basis of one region, without the weights."""
-        return basis_on(Basis(self.kernel, self.centers[centers], workers=self.workers), self.device)
-
     def __call__(self, X) -> np.ndarray:
         phi = np.zeros((len(X), self.n_centers))
         for own, (where, gate) in zip(self.slices(), self.regions.inside(X)):
@@ -53,7 +49,8 @@ class LocalBasis(Basis):
         out = np.zeros((len(X), coef.shape[1]))
         for own, (where, gate) in zip(self.slices(), self.regions.inside(X)):
             if len(where):
-                basis = self.of_region(own).for_scores(coef[own])
+                basis = basis_on(Basis(self.kernel, self.centers[own], workers=self.workers), self.device)
+                basis = basis.for_scores(coef[own])
                 out[where] += gate[:, None] * basis.scores(X[where], coef[own])
         return out
 

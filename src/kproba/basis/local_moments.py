@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -77,6 +77,3 @@ class LocalMomentsOf(Statistic):
             some = where[rows]
             moments.add(basis(part.X[some]), part.targets[some], part.weight[some])
         return moments.n
-
-    def on_one_thread(self) -> LocalMomentsOf:
-        return replace(self, basis=replace(self.basis, workers=1))

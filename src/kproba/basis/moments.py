@@ -46,7 +46,7 @@ class Moments:
             targets = targets * np.sqrt(weight)[:, None]
         if blocks is not None:
             for own in blocks:
-                self.H[own, own] += _syrk(np.ascontiguousarray(phi[:, own]))
+                self.H[own, own] += blas.dsyrk(1.0, np.ascontiguousarray(phi[:, own]).T, lower=1)
         else:
             # Φᵀ of a C-ordered Φ is Fortran-ordered, so the rank-k update reads it without a copy
             blas.dsyrk(1.0, phi.T, beta=1.0, c=self.H, lower=1, overwrite_c=1)
@@ -91,8 +91,3 @@ def _difference(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     rest = whole - part
     rest[np.abs(rest) <= 16 * np.finfo(np.float64).eps * np.abs(whole)] = 0.0
     return rest
-
-
-def _syrk(phi: np.ndarray) -> np.ndarray:
-    """The lower triangle of ΦᵀΦ."""
-    return blas.dsyrk(1.0, phi.T, lower=1)

@@ -76,9 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..exceptions import KprobaWarning  # needs scikit-learn, which takes longer than showing the help
 
     with warnings.catch_warnings():
-        warnings.showwarning = _show_note(args.quiet)
+        warnings.showwarning = _show_note
         warnings.simplefilter("ignore")
-        warnings.simplefilter("default", KprobaWarning)
+        if not args.quiet:
+            warnings.simplefilter("default", KprobaWarning)
         return _status(args)
 
 
@@ -101,9 +102,5 @@ def _status(args) -> int:
     return SUCCESS
 
 
-def _show_note(quiet: bool):
-    def show(message, category, *_, **__):
-        if not quiet:
-            _text.to_stderr(f"note: {message}")
-
-    return show
+def _show_note(message, *_, **__) -> None:
+    _text.to_stderr(f"note: {message}")

@@ -1,7 +1,5 @@
 """A limit on the time that a step may take."""
 
-from __future__ import annotations
-
 import _thread
 import signal
 import threading

@@ -1,8 +1,6 @@
 """The columns of a training table as a person would check them: kind, gaps, an example, their use, what looks odd.
 And the columns of new rows that do not look like them: what would otherwise silently count as unknown or as missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.kinds import pandas
+from ..data.mixed import as_text
 from ..data.text_numbers import MISSING, STYLES
-from ..features.column_kinds import as_text
 from ..messages import listing
 from ..threads import map_independent, n_workers
 from . import _text

@@ -1,7 +1,5 @@
 """Classifiers compared on the same rows, as an HTML page: what they achieve, and by how much they differ."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Dates in text columns: their place in time, and whether the day or the month comes first."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reading and writing tables in the commands: CSV, TSV, Parquet, Arrow and Excel files, folders, and standard input."""
 
-from __future__ import annotations
-
 import glob
 import os
 import re
@@ -12,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BufferedIOBase
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,8 @@ from ..data.writers import TableWriter
 from . import _text
 
 #: Maximum rows of an Excel sheet, maximum characters of a cell, and characters that a cell cannot contain.
-SHEET_ROWS, CELL_CHARACTERS, _NOT_IN_CELLS = (
-    1 << 20,
-    32_767,
-    re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"),
-)
+SHEET_ROWS, CELL_CHARACTERS = 1 << 20, 32_767
+_NOT_IN_CELLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 #: Characters that start a formula in spreadsheets.
 FORMULA_STARTS = "=+-@\t\r"
 #: Larger tables are never loaded into memory as a whole; each byte of a compressed file counts as several.
@@ -166,7 +162,7 @@ def writing(path: str) -> Iterator[Callable]:
     """A function that appends a frame to a file, which only appears once it is complete; - is standard output."""
     kind = kind_of(path, None)
     if path == "-":
-        yield _Separated(_text.Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, ",")
+        yield _separated(_text.Screen(sys.stdout) if sys.stdout.isatty() else sys.stdout, ",")
     elif kind in ("parquet", "arrow"):
         with TableWriter(path) as writer:
             yield lambda frame: writer.write_table(_arrow(frame))
@@ -177,20 +173,15 @@ def writing(path: str) -> Iterator[Callable]:
             sheet.write(file)
     else:
         with io.AtomicFile(path) as file:
-            yield _Separated(file, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
+            yield _separated(file, SEPARATORS[kind], COMPRESSIONS.get(Path(path).suffix))
 
 
-class _Separated:
-    """Appends frames to a text file with a single header line."""
-
-    def __init__(self, file, separator: str, compression: str | None = None):
-        self._file, self._options = file, {"sep": separator, "compression": compression}
-        self._is_first = True
-
-    def __call__(self, frame) -> None:
-        mode = "wb" if isinstance(self._file, BufferedIOBase) else "w"
-        frame.to_csv(self._file, index=False, header=self._is_first, mode=mode, **self._options)
-        self._is_first = False
+def _separated(file, separator: str, compression: str | None = None) -> Callable:
+    """A function that appends frames to a text file with a single header line."""
+    has_header = chain([True], repeat(False))
+    options = {"sep": separator, "compression": compression, "index": False}
+    options["mode"] = "wb" if isinstance(file, BufferedIOBase) else "w"
+    return lambda frame: frame.to_csv(file, header=next(has_header), **options)
 
 
 class _Sheet:

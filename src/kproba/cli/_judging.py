@@ -38,9 +38,9 @@ def add_options(command) -> None:
 def positive_of(args, model: _models.TableModel) -> Any:
     """The class of interest: the given one, that of the fit or, of two classes, the second."""
     if args.positive is not None:
-        return label_named("--positive", args.positive, model.classes)
+        return label_named("--positive", args.positive, model.classes_)
     known = (model.about or {}).get("positive")
-    return known if known in model.classes.tolist() else model.classes[-1] if len(model.classes) == 2 else None
+    return known if known in model.classes_.tolist() else model.classes_[-1] if len(model.classes_) == 2 else None
 
 
 def judge(model: _models.TableModel, args) -> Rows:
@@ -156,11 +156,6 @@ def _numbering(table: LabelledTable) -> tuple[int, str]:
     return 0, "Row numbers start at 0."
 
 
-def in_memory(table: LabelledTable):
-    """The columns as one frame; a large table is not loaded."""
-    return table if _frames.is_large(table.table) else table.whole()
-
-
 def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     """The labelled rows of a table."""
     target = args.target or model.target
@@ -168,13 +163,13 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
         raise ValueError("--target is required: the model does not record the name of its target column.")
     table = model.opened(args, path)
     _frames.check_target(table.columns, target, path)
-    if table.format in SEPARATORS and model.classes.dtype.kind not in "iufb":
+    if table.format in SEPARATORS and model.classes_.dtype.kind not in "iufb":
         table = table.typed({target: TEXT})
     rows = _frames.labelled_rows(args, table, model.columns, target, path)
-    unknown = sorted(set(rows.counts) - set(model.classes.tolist()), key=str)
+    unknown = sorted(set(rows.counts) - set(model.classes_.tolist()), key=str)
     if unknown:
         raise ValueError(
             f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
-            f"{_frames.listing(model.classes)}."
+            f"{_frames.listing(model.classes_)}."
         )
     return rows

@@ -1,7 +1,5 @@
 """The model of the commands: a pipeline for tables with mixed columns, and the columns it was fitted on."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from typing import Any
@@ -15,7 +13,6 @@ from ..data.kinds import TEXT
 from ..data.tables import Table
 from ..estimators._honest import Honest, honest_probabilities
 from ..messages import did_you_mean
-from ..pipelines import behind, vectorizer
 from . import _frames
 from ._training import SeenRows
 
@@ -64,13 +61,11 @@ class TableModel(ClassifierMixin, BaseEstimator):
         return found
 
     @property
-    def classes(self) -> np.ndarray:
-        return self.pipeline.classes_
-
-    @property
     def classes_(self) -> np.ndarray:
         """The classes, in the order of the columns of ``predict_proba``."""
         return self.pipeline.classes_
+
+    classes = classes_  # the name that earlier versions used
 
     def predict(self, frame) -> np.ndarray:
         """The most probable class of each row."""
@@ -114,11 +109,6 @@ def contenders(name: str, X: np.ndarray, **options) -> list[Any]:
     if len(X) > FEW_ROWS or binary < MOSTLY:
         return [LSPC(**options)]
     return [LSPC(**options), KernelLogisticRegression(loo=True, **options)]
-
-
-def for_tables(classifier):
-    """A pipeline of the vectoriser and the classifier."""
-    return behind(vectorizer(), classifier)
 
 
 def kinds_of_columns(pipeline) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Measures of probabilities in words: what a model achieves, beside what the class shares alone achieve."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

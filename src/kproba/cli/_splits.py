@@ -1,7 +1,5 @@
 """Rows that are set aside to judge a model: at random, whole groups, or the latest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

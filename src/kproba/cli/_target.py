@@ -1,7 +1,5 @@
 """The target column: what a classifier cannot predict is refused before anything slow is done."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

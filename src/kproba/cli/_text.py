@@ -1,7 +1,5 @@
 """Output of the commands: messages on standard error, results on standard output."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ for one of them with a probability of n · 2⁻⁶⁴, less than 10⁻¹³ for a
 classifier sees them, so that a CSV file and the Parquet file it was converted from have the same rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import import_module

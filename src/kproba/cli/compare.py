@@ -9,11 +9,11 @@ examples:
   kproba compare people.csv --target income --folds 10 --only "kproba LSPC" CatBoost --json
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from .. import LSPC
+from .. import LSPC, tabular
 from ..io import AtomicFile
 from ..messages import did_you_mean
 from ..report.measures import MEASURES
-from . import _frames, _models, _scores, _splits, _text
+from . import _frames, _scores, _splits, _text
 from ._comparison import Comparison, Result, page
 from ._dates import moments
 from ._target import check_classes
@@ -133,49 +133,34 @@ def contenders(seed: int) -> dict[str, Callable]:
         "hist gradient boosting": _behind_vectorizer(lambda: HistGradientBoostingClassifier(random_state=seed)),
     }
     if find_spec("lightgbm"):
-        found["LightGBM"] = _behind_vectorizer(lambda: _lightgbm(seed))
+        options = {"random_state": seed, "verbose": -1}
+        found["LightGBM"] = _behind_vectorizer(lambda: import_module("lightgbm").LGBMClassifier(**options))
     if find_spec("catboost"):
-        found["CatBoost"] = lambda X, y: _CatBoost(seed).fit(X, y)
+        found["CatBoost"] = lambda X, y: _catboost(X, y, seed)
     return found
 
 
 def _behind_vectorizer(make: Callable) -> Callable:
-    return lambda X, y: _models.for_tables(make()).fit(X, y)
+    return lambda X, y: tabular(make()).fit(X, y)
 
 
 def _scaled(make: Callable) -> Callable:
-    return lambda X, y: _models.for_tables(make_pipeline(StandardScaler(), make())).fit(X, y)
+    return lambda X, y: tabular(make_pipeline(StandardScaler(), make())).fit(X, y)
 
 
-def _lightgbm(seed: int):
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(random_state=seed, verbose=-1)
-
-
-class _CatBoost:
+def _catboost(X, y, seed: int) -> SimpleNamespace:
     """CatBoost with its defaults on the original frame: all columns that are not numeric are categories."""
+    words = [name for name in X.columns if X[name].dtype.kind not in "iufb"]
 
-    def __init__(self, seed: int):
-        self.seed = seed
-
-    def fit(self, X, y):
-        from catboost import CatBoostClassifier
-
-        self.words = [name for name in X.columns if X[name].dtype.kind not in "iufb"]
-        self.model = CatBoostClassifier(verbose=0, random_seed=self.seed, allow_writing_files=False)
-        self.model.fit(self._read(X), y, cat_features=self.words)
-        self.classes_ = self.model.classes_
-        return self
-
-    def _read(self, X):
+    def read(X):
         X = X.copy(deep=False)
-        for name in self.words:
+        for name in words:
             X[name] = X[name].astype(object).where(X[name].notna(), "").astype(str)
         return X
 
-    def predict_proba(self, X) -> np.ndarray:
-        return self.model.predict_proba(self._read(X))
+    options = {"verbose": 0, "random_seed": seed, "allow_writing_files": False}
+    model = import_module("catboost").CatBoostClassifier(**options).fit(read(X), y, cat_features=words)
+    return SimpleNamespace(predict_proba=lambda X: model.predict_proba(read(X)))
 
 
 def _wanted(methods: dict[str, Callable], only) -> dict[str, Callable]:

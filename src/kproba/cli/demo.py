@@ -8,8 +8,6 @@ examples:
   kproba demo --out first-look.html
 """
 
-from __future__ import annotations
-
 import os
 from time import perf_counter
 

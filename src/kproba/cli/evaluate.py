@@ -11,8 +11,6 @@ examples:
   kproba evaluate test.parquet --model income.kproba --target income --json
 """
 
-from __future__ import annotations
-
 from ..data.labels import label_codes
 from ..report.measures import MEASURES
 from . import _models, _scores, _text
@@ -27,9 +25,9 @@ def run(args) -> None:
     facts, about = facts_of_rows(model, args, rows)
     scores = {score.name: _plain(score) for score in facts.scores}
     own, base = (scores[score.name] for score in facts.scores[:2])
-    decided = _scores.decisions(label_codes(rows.y, model.classes), rows.proba, model.classes, positive)
+    decided = _scores.decisions(label_codes(rows.y, model.classes_), rows.proba, model.classes_, positive)
     text = f"{_table(facts.scores[:2], facts.n_rows)}\n\n{_decisions(decided)}\n\n"
-    text = with_warning(text + _scores.confusion_table(model.classes, decided["confusion"]), about)
+    text = with_warning(text + _scores.confusion_table(model.classes_, decided["confusion"]), about)
     _text.answer(args, {**about, "classes": facts.classes, **own, **decided, "base_rates": base}, text)
 
 

@@ -31,6 +31,7 @@ from ..estimators import LSPC
 from ..estimators._honest import honest_probabilities, rows_with_probabilities
 from ..features.plain_table import fitted
 from ..io import check_folder
+from ..pipelines import behind, vectorizer
 from . import _columns, _frames, _models, _scores, _splits, _text
 from ._budget import OutOfTime, time_limit
 from ._dates import moments
@@ -203,12 +204,12 @@ def _group_labels(args, column) -> np.ndarray:
 
 def _fit_rows(args, train: Rows, counts: dict) -> tuple[_models.TableModel, dict]:
     _refuse_constant(args, train.X)
-    prepared, numbers = fitted(_models.vectorizer(), train.X)
+    prepared, numbers = fitted(vectorizer(), train.X)
     about, facts = _look_at_columns(args, prepared, train.X, train.y, counts)
     classifier, found = _best(args, numbers, train, about["positive"])
     sketch = RowSketch(prepared)
     sketch.add(train.X, train.y)
-    pipeline = _models.behind(prepared, classifier)
+    pipeline = behind(prepared, classifier)
     return _models.TableModel(pipeline, args.target, list(train.X.columns), sketch.finish(), about), facts | found
 
 
@@ -294,7 +295,7 @@ def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.Table
         )
     sketch = RowSketch(prepared)
     classifier.fit(TableSource(train, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
-    pipeline = _models.behind(prepared, classifier)
+    pipeline = behind(prepared, classifier)
     facts |= {"sample_rows": len(sample)}
     found = honest_probabilities(classifier)
     if args.weight is None and args.groups is None and found is not None and len(found.proba) == train.n_rows:
@@ -314,7 +315,7 @@ def _prepared(args, rows: LabelledTable):
     sample, y = rows.labelled_sample(args.seed, args.sample_rows)
     _text.remark(args, f"fitting the encoding of the columns on {len(sample):,} of {rows.n_rows:,} rows")
     _refuse_constant(args, sample)
-    return fitted(_models.vectorizer(), sample)[0], sample, y
+    return fitted(vectorizer(), sample)[0], sample, y
 
 
 def _counts(y: np.ndarray) -> dict[Any, int]:
@@ -350,7 +351,7 @@ def _held_out(model: _models.TableModel, parts, weight=None) -> dict:
     """The scores of rows that were set aside."""
     judged = [(y, model.predict_proba(X)) for X, y in parts]
     y, proba = (np.concatenate(each) for each in zip(*judged))
-    found = _scores.scores(y, proba, model.classes, (model.about or {}).get("positive"), weight)
+    found = _scores.scores(y, proba, model.classes_, (model.about or {}).get("positive"), weight)
     return {"held_out": found | {"rows": len(y)}}
 
 

@@ -12,8 +12,6 @@ examples:
   kproba predict huge.parquet --model m.kproba --out answers.parquet --keep id
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..data.formats import SEPARATORS
@@ -65,7 +63,7 @@ def _kept(args, model: _models.TableModel, table: Table) -> Table:
     """The same table, with the columns to keep as text if both files are text, and otherwise with one type each."""
     for name in args.keep:
         _frames.check_column(table.columns, name, "--keep", args.data)
-    answers = {"prediction", *(f"proba_{label}" for label in model.classes), *_reason_names(args)}
+    answers = {"prediction", *(f"proba_{label}" for label in model.classes_), *_reason_names(args)}
     taken = [name for name in args.keep if name in answers]
     if taken:
         raise ValueError(f"--keep {taken[0]}: the output has a column with this name; rename it in the data.")
@@ -81,8 +79,8 @@ def _kept(args, model: _models.TableModel, table: Table) -> Table:
 def _answers(args, model: _models.TableModel, frame):
     proba = model.predict_proba(frame)
     answers = frame[args.keep].reset_index(drop=True)
-    answers["prediction"] = np.asarray(model.classes)[proba.argmax(axis=1)]
-    for label, column in zip(model.classes, proba.T):
+    answers["prediction"] = np.asarray(model.classes_)[proba.argmax(axis=1)]
+    for label, column in zip(model.classes_, proba.T):
         answers[f"proba_{label}"] = column
     if args.reasons:
         from ..explanations import explain

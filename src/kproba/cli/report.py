@@ -8,12 +8,10 @@ examples:
   kproba report people.csv --model income.kproba      (the training table: evaluated out of fold)
 """
 
-from __future__ import annotations
-
 import os
 
 from . import _frames, _judging, _models, _text
-from ._judging import facts_of_rows, in_memory, judge, labelled, positive_of, with_warning
+from ._judging import facts_of_rows, judge, labelled, positive_of, with_warning
 
 
 def add_options(command) -> None:
@@ -33,7 +31,8 @@ def run(args) -> None:
     options = {"positive": _positive(args, model), "title": args.title or os.path.basename(args.data)}
     if args.train:
         known = labelled(model, args.train, args)
-        options |= {"X_train": in_memory(known), "y_train": known.labels()}
+        in_memory = known if _frames.is_large(known.table) else known.whole()
+        options |= {"X_train": in_memory, "y_train": known.labels()}
     facts, about = facts_of_rows(model, args, judge(model, args), **options)
     write_facts(facts, args.out)
     text = f"wrote {_text.printable(args.out)} about {facts.n_rows:,} rows"
@@ -42,10 +41,10 @@ def run(args) -> None:
 
 def _positive(args, model: _models.TableModel):
     """The class of interest of two; a report on more classes shows each of them."""
-    if len(model.classes) == 2:
+    if len(model.classes_) == 2:
         return positive_of(args, model)
     if args.positive is not None:
         raise ValueError(
-            f"--positive {args.positive}: the model has {len(model.classes)} classes, not two; leave it out."
+            f"--positive {args.positive}: the model has {len(model.classes_)} classes, not two; leave it out."
         )
     return None

@@ -34,7 +34,7 @@ class Checkpoint:
     def __init__(self, folder, every: float = EVERY):
         what = f"checkpoint={str(folder)!r}"
         self.folder, self.every = Path(check_folder(folder, what)), every
-        self._last, self._n_passes = time.monotonic(), 0
+        self.last, self._n_passes = time.monotonic(), 0
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -63,9 +63,6 @@ class Checkpoint:
                 for path in self.folder.glob(pattern):
                     path.unlink(missing_ok=True)
 
-    def is_time(self) -> bool:
-        return time.monotonic() - self._last >= self.every
-
     def write(self, path: Path, held: dict[str, Any]) -> None:
         """Write named arrays and numbers, the version, and a checksum of all of it."""
         with AtomicFile(path) as file:
@@ -74,7 +71,7 @@ class Checkpoint:
             digest = _digest(file, size)
             file.seek(size)
             file.write(digest)
-        self._last = time.monotonic()
+        self.last = time.monotonic()
 
     def read(self, path: Path) -> dict[str, np.ndarray] | None:
         """The contents of a file; None if it does not exist."""
@@ -127,7 +124,7 @@ class Pass:
 
     def save(self, total: Callable[[], Any], row: int, always: bool = False) -> None:
         """Write the total over all rows before ``row``, if a checkpoint is due."""
-        if not always and not self._checkpoint.is_time():
+        if not always and time.monotonic() - self._checkpoint.last < self._checkpoint.every:
             return
         found = total()
         held: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}

@@ -1,7 +1,5 @@
 """Errors for tables that are not matrices of finite numbers: which columns, what they contain, and how to fix it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -43,11 +41,9 @@ def explained(error: Exception, X, estimator: str) -> Exception:
         fix = FILL.format(estimator) if message == "Input X contains NaN" else REPLACE
         return kind(f"{message}{f' ({_the_columns(where)})' if where else ''}; {fix}")
     wrong = [name for name, values in _columns(X) if not _are_numbers(values)]
-    return (
-        kind(f"{message}. X has values that are not numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")
-        if wrong
-        else error
-    )
+    if not wrong:
+        return error
+    return kind(f"{message}. X has values that are not numbers in {_the_columns(wrong)}; {ENCODE.format(estimator)}")
 
 
 def _the_columns(names: Iterable) -> str:

@@ -89,7 +89,9 @@ def _scores_of_column(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np
     # rounded, because sums of weights and counts of repeated rows must give the same result
     scores = np.round(ndtri((np.append(0.0, reached[:-1]) + reached) / 2), 9)
     scores = np.clip(scores, -FARTHEST_SCORE, FARTHEST_SCORE)
-    picks = np.arange(len(x)) if len(x) <= N_KNOTS else _evenly_spaced(scores)
+    picks = np.arange(len(x))
+    if len(x) > N_KNOTS:  # the first and the last score, and some between them that are about equally far apart
+        picks = np.unique(np.searchsorted(scores, np.linspace(scores[0], scores[-1], N_KNOTS)))
     return x[picks], scores[picks] / QUARTILES_APART
 
 
@@ -97,8 +99,3 @@ def _continued(x: np.ndarray, scores: np.ndarray, farthest: float) -> tuple[np.n
     ends = np.array([-farthest, farthest])
     first, last = scores[[0, -1]] + ends - x[[0, -1]]
     return np.concatenate([ends[:1], x, ends[1:]]), np.concatenate([[first], scores, [last]])
-
-
-def _evenly_spaced(scores: np.ndarray) -> np.ndarray:
-    """Places of the first and the last score, and of some between them that are about equally far apart."""
-    return np.unique(np.searchsorted(scores, np.linspace(scores[0], scores[-1], N_KNOTS)))

@@ -53,7 +53,8 @@ class DaskSource(Source):
 
     def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
         self.name, self.chunk_bytes = "the Dask collection X", chunk_bytes
-        self.feature_names = _column_names(X)
+        names = list(getattr(X, "columns", []))  # only strings count as names, as in scikit-learn
+        self.feature_names = names if names and all(isinstance(name, str) for name in names) else None
         self.has_categories = hasattr(X, "columns") and is_mixed(X._meta, "from_dtype")
         self._given = X, y, weight
         X = _rows_of(X, "X", 2)
@@ -126,12 +127,6 @@ class DaskSource(Source):
                 if chunk.start >= start_row:
                     yield chunk
             start += len(X)
-
-
-def _column_names(X) -> list[str] | None:
-    """Column names of a frame; None if they are not strings, as in scikit-learn."""
-    names = list(getattr(X, "columns", []))
-    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _rows_of(values, name: str, ndim: int):

@@ -1,7 +1,5 @@
 """The character encoding of text files: Unicode by its marks or its bytes, otherwise Western European."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterable
 from itertools import chain

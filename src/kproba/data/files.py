@@ -123,7 +123,7 @@ class FileSource(Source):
             taken = 0
             while taken < batch.num_rows:
                 taken += filling.take(batch, taken)
-                if filling.is_full:
+                if filling.n_filled == n_rows:
                     yield filling.chunk()
                     filling = kind(filling.start + filling.n_filled, n_rows, layout)
         if filling.n_filled:
@@ -219,9 +219,8 @@ class _Part(NamedTuple):
     def of(cls, seen: Schema, layout: _Layout, label_type: Any) -> _Part:
         kinds = {name: kind_of_type(seen.types[name]) for name in layout.features}
         booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
-        return cls(
-            seen.path, seen.counts, booleans, tuple(name for name in kinds if kinds[name] not in NUMERIC), label_type
-        )
+        categories = tuple(name for name in kinds if kinds[name] not in NUMERIC)
+        return cls(seen.path, seen.counts, booleans, categories, label_type)
 
     def types(self, layout: _Layout) -> dict[str, Any]:
         """The Arrow types in which to parse the columns of a text file."""
@@ -245,10 +244,6 @@ class _Filling:
         self.X: Any = np.empty((n_rows, len(layout.features)), layout.dtype)
         self.labels: list[np.ndarray] = []
         self.weights: list[np.ndarray] = []
-
-    @property
-    def is_full(self) -> bool:
-        return self.n_filled == self.n_rows
 
     def take(self, batch, begin: int) -> int:
         """Copy as many rows of the batch from ``begin`` on as fit; returns their number."""

@@ -1,7 +1,5 @@
 """Folds of rows for cross-validation."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .hashing import distinct, ranking

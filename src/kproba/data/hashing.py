@@ -125,7 +125,8 @@ def stacked(X, Z):
 
 def _sparse_row_keys(X) -> np.ndarray:
     X = sparse.csr_array(X)
-    terms = mix(_bits(X.data)) * _multipliers(X.indices)
+    values = np.asarray(X.data, dtype=np.float64) + 0.0  # turns −0 into +0
+    terms = mix(values.view(np.uint64)) * _multipliers(X.indices)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return mix(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
 
@@ -145,11 +146,6 @@ def _signed_mix(bits):
     for factor in (_C1, _C2):
         bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * int(factor.view(np.int64))
     return bits ^ ((bits >> 33) & 0x7FFFFFFF)
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    """The bits of the values as float64; adding zero turns −0 into +0."""
-    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
 
 
 def _column_multipliers(d: int) -> np.ndarray:

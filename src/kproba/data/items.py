@@ -295,11 +295,7 @@ def _rebuilt(kind: type, state: dict):
 
 def as_objects(values: Iterable) -> np.ndarray:
     """A 1-D array of arbitrary objects; NumPy would turn lists of equal length into a matrix."""
-    values = list(values)
-    objects = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        objects[i] = value
-    return objects
+    return np.fromiter(values, dtype=object)
 
 
 def is_table(X) -> bool:

@@ -1,7 +1,5 @@
 """Kinds of columns, whatever the file format: integers, numbers, booleans, strings, or no value at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Samples of distinct rows, drawn by their keys: see :mod:`kproba.data.hashing`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .hashing import distinct, ranking

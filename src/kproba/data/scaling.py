@@ -109,7 +109,7 @@ def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
         mode, rows = "standard" if mode == "auto" else mode, _frames_of(rows)
     if rows.is_sparse:
         return _scale_only(rows)
-    fit = {"standard": _standard, "quantile": _quantile}.get(mode, _robust)
+    fit = {"standard": _standard, "quantile": lambda rows: with_normal_scores(_robust(rows), rows)}.get(mode, _robust)
     return fit(rows).leaving(rows.categorical)
 
 
@@ -162,10 +162,6 @@ def _robust(rows: Rows) -> Scaling:
     spread = np.where(spread > 0, spread, (high / 2 - low / 2))
     center = np.where(two_valued, low, quartiles[1])
     return _plain(center, np.where(two_valued, high - low, spread), ~two_valued)
-
-
-def _quantile(rows: Rows) -> Scaling:
-    return with_normal_scores(_robust(rows), rows)
 
 
 def with_normal_scores(robust: Scaling, rows: Rows) -> Scaling:

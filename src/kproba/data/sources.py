@@ -59,7 +59,7 @@ class Source(ABC):
 
     name: str
     n_features: int
-    feature_names: list[str] | None
+    feature_names: list[str] | None = None
     n_rows: int | None
     dtype: np.dtype
     chunk_bytes: int
@@ -126,8 +126,6 @@ class ArraySource(Source):
     [(0, [[0.0, 1.0], [2.0, 3.0]]), (2, [[4.0, 5.0]])]
     """
 
-    feature_names = None
-
     def __init__(self, X, y=None, weight=None, *, chunk_bytes: int = CHUNK_BYTES):
         self._X = np.asarray(X)
         if self._X.ndim != 2 or self._X.dtype.kind not in "biuf":
@@ -140,12 +138,8 @@ class ArraySource(Source):
         self.name = f"the memory map {X.filename}" if isinstance(X, np.memmap) and X.filename else "X"
         self.is_in_memory = not isinstance(X, np.memmap)
         self.chunk_bytes = chunk_bytes
-        self._y = self._beside("y", y)
+        self.labels = self._beside("y", y)
         self._weight = self._beside("weight", weight)
-
-    @property
-    def labels(self) -> np.ndarray | None:
-        return self._y
 
     def _beside(self, name: str, values) -> np.ndarray | None:
         if values is None:
@@ -159,7 +153,7 @@ class ArraySource(Source):
 
     def chunks(self, start_row: int = 0, columns_only: bool = False) -> Iterator[Chunk]:
         self._check_start(start_row)
-        beside = (None, None) if columns_only else (self._y, self._weight)
+        beside = (None, None) if columns_only else (self.labels, self._weight)
         for rows in row_slices(self._X.shape[0] - start_row, 1, self.chunk_rows):
             rows = slice(start_row + rows.start, start_row + rows.stop)
             y, weight = (None if part is None else part[rows] for part in beside)
@@ -177,7 +171,7 @@ class TensorSource(ArraySource):
 
     def __init__(self, X, y: np.ndarray, weight: np.ndarray | None, *, chunk_bytes: int = DEVICE_CHUNK_BYTES):
         device = Device.of(X)
-        self._X, self._y, self._weight = device.floats(X), y, weight
+        self._X, self.labels, self._weight = device.floats(X), y, weight
         self.n_rows, self.n_features = X.shape
         self.dtype = np.dtype(np.float32 if self._X.dtype == device.xp.float32 else np.float64)
         self.name, self.chunk_bytes = f"X on {device.name}", chunk_bytes
@@ -192,8 +186,6 @@ class TensorSource(ArraySource):
 
 class EncodedSource(Source):
     """The rows of a table with categories or missing values as a matrix, encoded chunk by chunk."""
-
-    feature_names = None
 
     def __init__(self, source: Source, columns):
         self._source, self._columns = source, columns

@@ -103,7 +103,7 @@ class Summary:
         """The sample as rows with the class frequencies of all rows, and the weight factor of each class."""
         assert self.sample is not None
         part = self.sample.reduced(self.size)
-        codes, totals = encode(part.y, classes), np.array([self.label_weight.get(k, 0.0) for k in classes.tolist()])
+        codes, totals = encode(part.y, classes), self.class_weights(classes)
         # one row per class with the total weight of the class gives the same factors as all rows
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
@@ -143,14 +143,9 @@ class _Sample:
         known = [one.threshold for one in (self, other) if one.threshold is not None]
         least = min(known, default=None)
         settled = {label for one in (self, other) if one.threshold == least for label in one.settled}
-        return _Sample(
-            np.concatenate([self.X, other.X]),
-            np.concatenate([self.y, other.y]),
-            np.concatenate([self.weight, other.weight]),
-            np.concatenate([self.rank, other.rank]),
-            least,
-            tuple(settled),
-        )
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("X", "y", "weight", "rank")}
+        parts = {name: np.concatenate(pair) for name, pair in pairs.items()}
+        return _Sample(**parts, threshold=least, settled=tuple(settled))
 
     def reduced(self, size: int) -> _Sample:
         """Merge copies of a row, adding their weights, and keep the first distinct rows of all and of each class."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, cast
 
 from .sources import ahead, check_chunk
@@ -34,7 +35,8 @@ class Statistic:
 
     def on_one_thread(self) -> Statistic:
         """The same statistic for workers in which every thread has its own part of the rows."""
-        return self
+        made: Any = self
+        return replace(made, basis=replace(made.basis, workers=1)) if hasattr(self, "basis") else self
 
 
 def sweep_source(

@@ -239,10 +239,6 @@ class LabelledTable:
         frame = pandas().concat(frames, ignore_index=True)[self.columns].iloc[back]
         return Labelled(frame, np.concatenate(labels)[back])
 
-    def sample(self, seed: int, size: int | None = None):
-        """The rows of :meth:`labelled_sample` as a frame."""
-        return self.labelled_sample(seed, size).frame
-
     def labelled_sample(self, seed: int, size: int | None = None) -> Labelled:
         """A random sample of rows with their labels, in table order; all rows if there are no more than ``size``."""
         size = size or _bounded(SAMPLE_ROWS, SAMPLE_CELLS, len(self.columns))
@@ -255,8 +251,6 @@ class TableSource(Source):
 
     ``watch(frame, labels, start)`` is called with each part of the rows before it is transformed.
     """
-
-    feature_names = None
 
     def __init__(self, rows: LabelledTable, transformer, weight: str | None = None, watch: Callable | None = None):
         self._rows, self._transformer, self._weight = replace(rows, verbose=0), transformer, weight

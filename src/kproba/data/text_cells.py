@@ -1,7 +1,5 @@
 """Arrow columns of strings as they are found in text files: spaces, words for truth values, and numbers."""
 
-from __future__ import annotations
-
 from .formats import MISSING
 from .kinds import pyarrow
 

@@ -1,7 +1,5 @@
 """Numbers as people write them: 1,234.50 or 1.234,50, € 12, 7 %, a dash for a missing value, a stray word."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

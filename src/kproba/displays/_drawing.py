@@ -1,7 +1,5 @@
 """Helpers shared by all displays."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 
@@ -30,8 +28,3 @@ def axes_in_a_row(axes, size: int, width: float = 4.0):
     if len(axes) != size:
         raise ValueError(f"axes has length {len(axes)}, but {size} plots need {size} axes.")
     return axes, axes[0].figure
-
-
-def legend(ax, name: str | None) -> None:
-    if name is not None:
-        ax.legend()

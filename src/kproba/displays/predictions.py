@@ -17,7 +17,7 @@ from ..report.baselines import ModelProba
 from ..report.facts import Score, collect, scores_of
 from ..report.measures import MEASURES, Histogram, Reliability, confidence_histogram, reliability, top_class
 from ..typing import Inputs, Targets
-from ._drawing import axes_for, axes_in_a_row, legend
+from ._drawing import axes_for, axes_in_a_row
 
 #: Errors at a lower coverage do not influence the limits of the y-axis.
 LEAST_COVERAGE = 0.1
@@ -92,7 +92,8 @@ class ReliabilityDisplay(_TopClassDisplay):
         self.ax_.fill_between(bins.confidence, bins.low, bins.high, color=line.get_color(), alpha=0.15, linewidth=0)
         self.ax_.axline((0, 0), slope=1, color="grey", linestyle=":", zorder=0)
         self.ax_.set(xlabel="probability of the predicted class", ylabel="share of correct ones", ylim=(-0.02, 1.02))
-        legend(self.ax_, name)
+        if name is not None:
+            self.ax_.legend()
         return self
 
 
@@ -274,5 +275,6 @@ class RiskCoverageDisplay:
         # the bounds of the first few rows are close to one and would flatten the curve
         top = 1.5 * max(error[coverage >= LEAST_COVERAGE].max(), bound[-1])
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.0, max(top, used))))
-        legend(ax, self.name)
+        if self.name is not None:
+            ax.legend()
         return self

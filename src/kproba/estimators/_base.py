@@ -283,9 +283,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _given_centers(self, scaling):
         """The points that the user passed as ``centers``, scaled like the rows."""
         items = as_kernels(self.kernel)[0].read(self.centers)
-        if items is None:
-            return given_centers(self._given_points(), self._is_precomputed, scaling)
-        return items if scaling is None else scaling(items)
+        if items is not None:
+            return items if scaling is None else scaling(items)
+        points = self._given_points()
+        if self._is_precomputed:
+            return np.asarray(points)
+        points = sparse.csr_array(points) if sparse.issparse(points) else np.asarray(points, dtype=np.float64)
+        if scaling is not None:
+            return scaling(points)
+        check_magnitude("centers", points.data if sparse.issparse(points) else points)
+        return points
 
     def _reasons_for_memory(self) -> Iterator[str]:
         """Reasons why the parameters require all rows in memory; none if the model can be fitted from a source."""
@@ -532,14 +539,3 @@ def over_source(estimator, name: str, X):
     if few.ndim == 1:
         return rows.map_blocks(of_block, dtype=few.dtype, drop_axis=1)
     return rows.map_blocks(of_block, dtype=few.dtype, chunks=(rows.chunks[0], (few.shape[1],)))
-
-
-def given_centers(centers, precomputed: bool, scaling):
-    """Checked points for the basis, scaled like the rows."""
-    if precomputed:
-        return np.asarray(centers)
-    points = sparse.csr_array(centers) if sparse.issparse(centers) else np.asarray(centers, dtype=np.float64)
-    if scaling is None:
-        check_magnitude("centers", points.data if sparse.issparse(points) else points)
-        return points
-    return scaling(points)

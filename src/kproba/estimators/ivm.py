@@ -356,7 +356,9 @@ class ImportVectorMachine(KernelClassifier):
         points, ridges = self._for_all_rows(path, data.source.total_weight)
         rows = subsample(data.rows, PROPOSING_ROWS, data.seed)
         final = self._run_all(_Split(self._exact_rows(rows), given), kernel, data.seed, ridges, data.source)
-        self._find_import_points(rows.X[final.model.chosen], data.source)
+        if not hasattr(data.source.source, "reduce"):  # the rows of a Dask collection have no indices
+            found = data.source.sum(FirstRowsOf(rows.X[final.model.chosen]), "import points")
+            self.import_indices_ = found.first
         return final, points or final.points, rows
 
     def _reasons_for_memory(self) -> Iterator[str]:
@@ -452,7 +454,7 @@ class ImportVectorMachine(KernelClassifier):
         """The path of one kernel over the given ridges, by default all of them."""
         task = self._task(split.rows, kernel, workers)
         pool, growth = Pool(task, self.candidates, seed), Growth()
-        settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points(split.rows))
+        settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points(split.rows.n_distinct))
         is_default = isinstance(self.ridge, str)
         ridges = ridges or self._ridges(task, seed)
         model, points = follow(task, pool, ridges, settings, split.tuning, is_default, growth, progress)
@@ -462,7 +464,9 @@ class ImportVectorMachine(KernelClassifier):
         """Search by passes over all rows, with the rows of the split as candidates."""
         task, growth = self._task(split.rows, kernel, n_workers(self.n_jobs)), Growth()
         (ridge,) = ridges or self._ridges(task, seed)
-        settings = Settings(SEARCHES[self.search], self.tol, self.lookback, self._most_points_of_all(everything))
+        affordable = min(MOST_POINTS, MOST_COEFFICIENTS // (len(everything.classes) - 1))  # in passes over all rows
+        most = self._most_points(everything.n_rows, affordable)
+        settings = Settings(SEARCHES[self.search], self.tol, self.lookback, most)
         search = StreamedSearch(task, ridge, settings, everything, everything.encoding(self.scaling_), self.device_)
         model, point = search.run(self.candidates, seed, growth)
         if split.tuning is not None:
@@ -471,28 +475,16 @@ class ImportVectorMachine(KernelClassifier):
         self.n_passes_ = search.n_passes
         return _Run(model, [point], growth)
 
-    def _find_import_points(self, points: np.ndarray, everything: AllRows) -> None:
-        """Find the first rows equal to the import points; the rows of a Dask collection have no indices."""
-        if not hasattr(everything.source, "reduce"):
-            self.import_indices_ = everything.sum(FirstRowsOf(points), "import points").first
-
     def _task(self, rows: Rows, kernel: Kernel, workers: int) -> Task:
         loss = Tags(rows.n_classes) if rows.is_multilabel else Multinomial(rows.n_classes)
         if kernel.is_projected:
             kernel = project_indefinite(kernel, rows.take(sample_rows(rows, LANDMARKS, 0)).X, workers)
         return Task(rows, kernel, loss, workers)
 
-    def _most_points(self, rows: Rows) -> int | None:
+    def _most_points(self, n_rows: int, affordable: float = np.inf) -> int | None:
         if not isinstance(self.max_points, str):
             return self.max_points
-        return max(FEW_POINTS, round(POINTS_BY_ROOT * np.sqrt(rows.n_distinct)))
-
-    def _most_points_of_all(self, everything: AllRows) -> int | None:
-        """The same for all rows of a source, up to what is affordable in passes over them."""
-        if not isinstance(self.max_points, str):
-            return self.max_points
-        affordable = min(MOST_POINTS, MOST_COEFFICIENTS // (len(everything.classes) - 1))
-        return max(FEW_POINTS, min(affordable, round(POINTS_BY_ROOT * np.sqrt(everything.n_rows))))
+        return max(FEW_POINTS, round(min(affordable, POINTS_BY_ROOT * np.sqrt(n_rows))))
 
     def _ridges(self, task: Task, seed: int) -> list[float]:
         """The user's ridges from large to small, or those of 2001 in units of the kernel.

@@ -285,12 +285,10 @@ class LSPC(TakesMoreRows, CenterClassifier):
             what = "solver='sgd'" if self.solver == "sgd" else f"{data.n_given:,} rows"
             raise ValueError(f"path needs rows that are all in memory and an exact solver, not {what}.")
         problem = model._fit_training(data)
-        return ridge_path(model, problem, model._ridges_of_path(ridges, problem, data), data)
-
-    def _ridges_of_path(self, ridges, problem: Problem, data: Training) -> list[float]:
-        if isinstance(ridges, str) and np.ndim(self.ridge):
-            ridges = self.ridge
-        return ridge_candidates(ridges, RIDGES, problem.basis.kernel, problem.rows, data.seed, self._ridge_unit)
+        given = self.ridge if isinstance(ridges, str) and np.ndim(self.ridge) else ridges
+        kernel, rows = problem.basis.kernel, problem.rows
+        wanted = ridge_candidates(given, RIDGES, kernel, rows, data.seed, model._ridge_unit)
+        return ridge_path(model, problem, wanted, data)
 
     def _fit_training(self, data: Training) -> Problem:
         """Choose kernel, width and ridge by leave-one-out, solve on all rows, calibrate the link."""
@@ -363,7 +361,8 @@ class LSPC(TakesMoreRows, CenterClassifier):
         """Everything but the ridge (2010 Eq. 2, 2011 Eq. 4)."""
         if isinstance(basis.kernel, JointKernel):
             return JointLeastSquares(rows, basis)
-        similarity, solver = self._similarity(), "auto" if self.solver == "sgd" else self.solver
+        L, solver = self.class_similarity, "auto" if self.solver == "sgd" else self.solver
+        similarity = None if L is None else ClassSimilarity.of(np.asarray(L, float))
         return least_squares(rows, basis, self._is_rkhs, similarity, solver, self._rounds, seed=seed)
 
     def _problem_of_all(self, search: Search, rows: Rows, data: Training):
@@ -543,9 +542,6 @@ class LSPC(TakesMoreRows, CenterClassifier):
             _check_joint_rows(rows, self.centers)
         if self.class_similarity is not None:
             _check_similarity(np.asarray(self.class_similarity), rows, self._has_own_centers)
-
-    def _similarity(self) -> ClassSimilarity | None:
-        return None if self.class_similarity is None else ClassSimilarity.of(np.asarray(self.class_similarity, float))
 
 
 def _check_joint_rows(rows: Rows, centers) -> None:

@@ -1,7 +1,5 @@
 """Which columns a classifier sees, which columns of the user's table they come from, and what they are called."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -119,7 +119,12 @@ class BagOfFeatures(TransformerMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         sample = items.sample(self.max_descriptors, random)
         self.n_features_in_ = items.columns
-        _check_distinct(sample, self.n_words, items.total)
+        found = len(np.unique(sample, axis=0))
+        if found < self.n_words:
+            raise ValueError(
+                f"X has {found} distinct descriptors ({items.total} in all, {len(sample)} sampled), below "
+                f"n_words={self.n_words}; use fewer words or more descriptors."
+            )
         # distances are computed from products, which lose precision far from the origin
         self._origin = sample.mean(axis=0, dtype=np.float64).astype(sample.dtype)
         self._scale = _standard_deviation(sample) if self.scaling == "standard" else np.ones_like(self._origin)
@@ -233,7 +238,8 @@ class _Items:
         if item.dtype.kind not in "fiub":
             raise TypeError(f"X[{number}] has dtype {item.dtype}; descriptors must be real numbers.")
         with np.errstate(over="ignore"):  # float32 overflows are refused below
-            item = item.astype(dtype or _float_type(item.dtype), copy=False)
+            exact = np.float32 if np.can_cast(item.dtype, np.float32) else np.float64
+            item = item.astype(dtype or exact, copy=False)
         if not np.abs(item).max(initial=0.0) < np.sqrt(np.finfo(item.dtype).max) * ROOM:
             raise ValueError(
                 f"X[{number}] contains NaN, infinity or a value whose square is too large for {item.dtype}; "
@@ -279,25 +285,11 @@ def _indexable(X) -> Any:
     return X
 
 
-def _float_type(dtype: np.dtype) -> np.dtype:
-    """float32 if it represents all values exactly, otherwise float64."""
-    return np.dtype(np.float32 if np.can_cast(dtype, np.float32) else np.float64)
-
-
 def _standard_deviation(sample: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, or 1 for constant columns."""
     spread = sample.std(axis=0, dtype=np.float64).astype(sample.dtype)
     spread[sample.max(axis=0) == sample.min(axis=0)] = 1.0  # rounding may have made it positive
     return spread
-
-
-def _check_distinct(sample: np.ndarray, n_words: int, total: int) -> None:
-    found = len(np.unique(sample, axis=0))
-    if found < n_words:
-        raise ValueError(
-            f"X has {found} distinct descriptors ({total} in all, {len(sample)} sampled), below n_words={n_words}; "
-            "use fewer words or more descriptors."
-        )
 
 
 def _cluster(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:

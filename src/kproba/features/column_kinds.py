@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
+from ..data.mixed import as_text
 from ..data.text_numbers import MISSING, Style, style_of, to_numbers
 from ..exceptions import UnreadableWarning
 from ..messages import listing, warn
@@ -98,11 +99,6 @@ def _as_booleans(column):
         .map(lambda value: BOOLEANS.get(str(value).strip().lower()), na_action="ignore")
         .astype(float)
     )
-
-
-def as_text(value) -> str:
-    """A number as text; integers that a missing value turned into floats are written as integers."""
-    return str(int(value)) if float(value).is_integer() else str(value)
 
 
 def _present(column):

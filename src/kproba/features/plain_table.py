@@ -114,7 +114,8 @@ def _showing_all_values(read, words: list[str]) -> np.ndarray | None:
     found: set[int] = set()
     for name in read.columns:
         column = read[name]
-        if name in words and _is_of_few_words(column):
+        is_text = name in words and pandas().api.types.infer_dtype(column, skipna=True) == "string"
+        if is_text and column.nunique() <= MOST_WORDS:  # skrub may make a column of each; True and 1 would be equal
             found.update(_first_of_each(pandas().factorize(column)[0]))
         elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
             found.update(_extremes(column.to_numpy()))
@@ -139,26 +140,17 @@ def _extremes(values: np.ndarray) -> list[int]:
     return [int(missing.argmax()), int(least.argmin()), int(largest.argmax())]
 
 
-def _is_of_few_words(column) -> bool:
-    """Whether a column has strings, of which skrub may make a column each: objects such as True and 1 are equal."""
-    return pandas().api.types.infer_dtype(column, skipna=True) == "string" and column.nunique() <= MOST_WORDS
-
-
 def _of_all_rows(prepared: Pipeline, frame, read) -> tuple[Pipeline, np.ndarray] | None:
     """The vectoriser with the medians of all rows, and their numbers; None if it is not that of a PlainTable."""
     plain = PlainTable.of(prepared)
     if plain is None:
         return None
     made = plain.with_gaps(read)
-    plain.medians_ = np.array([_median(column) for column in made.T], dtype=np.float32)
+    known = (column[~np.isnan(column)] for column in made.T)  # copies, which the search for the median moves around
+    plain.medians_ = np.array([np.median(values, overwrite_input=True) for values in known], dtype=np.float32)
     prepared["simpleimputer"].statistics_ = plain.medians_
     found = _replaced(prepared, plain, frame)
     return None if found is prepared else (found, plain.filled(made))
-
-
-def _median(values: np.ndarray) -> np.float32:
-    """The median of a column; the copy of its values is what the search for it moves around."""
-    return np.median(values[~np.isnan(values)], overwrite_input=True)
 
 
 def without_skrub(prepared: Pipeline, frame) -> Pipeline:

@@ -150,11 +150,8 @@ class Additive(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
+    largest: ClassVar[float | None] = 1.0
     name: ClassVar[str] = "additive"
-
-    @property
-    def largest(self) -> float:
-        return 1.0
 
     def _of_sums(self, total, squares, share):
         return total

@@ -49,7 +49,6 @@ class GlobalAlignment(Untiled, DivergenceKernel):
     extra: ClassVar[str] = "alignment"
     is_definite: ClassVar[bool] = False
     is_projected: ClassVar[bool] = True
-    runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
         super().__post_init__()

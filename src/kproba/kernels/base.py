@@ -40,6 +40,8 @@ class Kernel:
     takes_scaling: ClassVar[bool] = True
     #: whether the kernel can be computed on a device, from the tensors of another array library
     runs_on_devices: ClassVar[bool] = True
+    #: the largest value of a symmetric kernel without negative values; None if there is none
+    largest: ClassVar[float | None] = None
     #: arrays of the size of a tile that are in use at a time, and should fit into the cache together
     n_buffers: ClassVar[int] = 1
     #: the width, None if it is still to be chosen
@@ -49,11 +51,6 @@ class Kernel:
 
     def __post_init__(self):
         check_width(self.width)
-
-    @property
-    def largest(self) -> float | None:
-        """The largest value of a symmetric kernel without negative values; None if there is none."""
-        return None
 
     def read(self, X) -> Any:
         """X as the items this kernel compares if they are not vectors; None for a numeric table."""

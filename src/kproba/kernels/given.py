@@ -100,7 +100,6 @@ class JointKernel(FromCallable):
     array([[1. , 0. , 0.5, 0. ]])
     """
 
-    function: Callable
     #: the labels of the classes, known once the classifier has seen y
     classes: Any = None
     name: ClassVar[str] = "joint"

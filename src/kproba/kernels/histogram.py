@@ -41,7 +41,6 @@ class ChiSquared(DivergenceKernel):
     name: ClassVar[str] = "chi-squared"
     compares: ClassVar[str] = "histograms"
     takes_scaling: ClassVar[bool] = False
-    runs_on_devices: ClassVar[bool] = False
 
     def against(self, Z):
         from sklearn.metrics.pairwise import additive_chi2_kernel  # slow to import, rarely needed

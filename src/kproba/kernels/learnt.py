@@ -71,15 +71,11 @@ class Learnt(Kernel):
         return self.mixture[2] > 0 or self.mixture[3] > 0
 
     @property
-    def at_zero(self) -> float:
+    def largest(self) -> float:  # type: ignore[override]
         """k(x, x); that of the pairs is one, or less if a single column has nearly all of the weight."""
         share = self.shares
         pairs = (1.0 - float(share @ share)) / room_for_pairs(share)
         return float(sum(self.mixture[:3]) + self.mixture[3] * pairs)
-
-    @property
-    def largest(self) -> float:
-        return self.at_zero
 
     def wider(self, factor: float) -> Learnt:
         """All widths times a factor."""
@@ -88,7 +84,7 @@ class Learnt(Kernel):
 
     def normalised(self) -> Learnt:
         """The same mixture with k(x, x) = 1."""
-        a, height = self.mixture, self.at_zero
+        a, height = self.mixture, self.largest
         return replace(self, mixture=(a[0] / height, a[1] / height, a[2] / height, a[3] / height))
 
     def against(self, Z):
@@ -124,7 +120,7 @@ class Learnt(Kernel):
 
     def gram(self, Z, workers: int = 1):
         K = symmetrised(self(Z, Z, workers))
-        np.fill_diagonal(K, self.at_zero)
+        np.fill_diagonal(K, self.largest)
         return K
 
     def onnx_scores(self, X, Z, coef):
@@ -172,5 +168,5 @@ class Learnt(Kernel):
 
     def gram_on_device(self, device, Z):
         K = self.pairs_on_device(device, Z, Z)
-        device.set_diagonal(K, np.full(Z.shape[0], self.at_zero))
+        device.set_diagonal(K, np.full(Z.shape[0], self.largest))
         return K

@@ -37,7 +37,7 @@ def squared_distances(Z):
         return _sparse_squared_distances(Z)
     origin = Z.mean(axis=0)
     if _terms_cancel(Z, origin):
-        return _squared_differences(Z)
+        return lambda X, out: np.copyto(out, cdist(dense(X), Z, "sqeuclidean"), casting="same_kind")
     right = np.empty((Z.shape[0], Z.shape[1] + 2), dtype=Z.dtype)
     np.subtract(Z, origin, out=right[:, :-2])
     right[:, -2], right[:, -1] = 1.0, np.einsum("ij,ij->i", right[:, :-2], right[:, :-2])
@@ -63,13 +63,6 @@ def _terms_cancel(Z: np.ndarray, origin: np.ndarray) -> bool:
     # a single distant row moves the origin, whether it is in the sample or not
     largest = np.square(some - origin).sum(axis=1).max()
     return np.finfo(Z.dtype).eps * largest > CANCEL_SHARE * float(np.quantile(apart, 0.1))
-
-
-def _squared_differences(Z: np.ndarray):
-    def write(X, out):
-        out[:] = cdist(dense(X), Z, "sqeuclidean")
-
-    return write
 
 
 def _sparse_squared_distances(Z):
@@ -143,10 +136,7 @@ class Radial(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
-
-    @property
-    def largest(self) -> float:
-        return 1.0
+    largest: ClassVar[float | None] = 1.0
 
     def against(self, Z):
         return with_codes(squared_distances, Z, self.categorical)
@@ -315,6 +305,7 @@ class DivergenceKernel(Kernel):
     """exp(−D/2σ²) with a divergence D ≥ 0 that need not be a squared distance."""
 
     has_width: ClassVar[bool] = True
+    runs_on_devices: ClassVar[bool] = False
 
     def of_pairs(self, pairs):
         return _exp_of_product(pairs, -0.5 / self.width**2)

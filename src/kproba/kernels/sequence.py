@@ -67,7 +67,6 @@ class HiddenMarkovKernel(Untiled, DivergenceKernel):
     extra: ClassVar[str] = "sequences"
     is_definite: ClassVar[bool] = False
     is_projected: ClassVar[bool] = True
-    runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
         super().__post_init__()

@@ -84,7 +84,6 @@ class Spectrum(Untiled, DivergenceKernel):
     positions: bool = False
     name: ClassVar[str] = "spectrum"
     compares: ClassVar[str] = "strings, lists of words and sets"
-    runs_on_devices: ClassVar[bool] = False
 
     def __post_init__(self):
         if self.width is not None and not (isinstance(self.width, float | int | np.number) and self.width > 0):

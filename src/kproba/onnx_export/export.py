@@ -258,15 +258,12 @@ def _class_values(graph: Graph, classes: np.ndarray) -> tuple[str, Value]:
 def _make_model(graph: Graph, given: Sequence[Input], dtype: str, clf, label_type: str):
     """The ONNX model of a complete graph."""
     onnx = library("onnx")
-    helper, types = onnx.helper, onnx.TensorProto
-    n_outputs = len(clf.classes_)
-    inputs = [
-        helper.make_tensor_value_info(each.name, getattr(types, each.type or _TYPES[dtype]), ["n", each.width])
-        for each in given
-    ]
+    helper, types, n_outputs = onnx.helper, onnx.TensorProto, len(clf.classes_)
+    info = helper.make_tensor_value_info
+    inputs = [info(each.name, getattr(types, each.type or _TYPES[dtype]), ["n", each.width]) for each in given]
     outputs = [
-        helper.make_tensor_value_info("label", getattr(types, label_type), ["n", n_outputs][: 1 + clf._multilabel]),
-        helper.make_tensor_value_info("probabilities", getattr(types, _TYPES[dtype]), ["n", n_outputs]),
+        info("label", getattr(types, label_type), ["n", n_outputs][: 1 + clf._multilabel]),
+        info("probabilities", getattr(types, _TYPES[dtype]), ["n", n_outputs]),
     ]
     body = helper.make_graph(graph.nodes, type(clf).__name__, inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid(domain, version) for domain, version in graph.domains.items()]

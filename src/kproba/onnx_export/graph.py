@@ -58,18 +58,13 @@ class Graph:
         A Scan would be shorter, but in onnxruntime it fails on empty input.
         """
         helper, types = library("onnx.helper"), library("onnx").TensorProto
+        info = helper.make_tensor_value_info
         inner = Graph(self.opset, self._new_name("row"))
         number, on, still = (inner.value(f"{inner.prefix}/{name}") for name in ("number", "on", "still"))
         result = body(number.taken_from(rows))
         inner.node("Identity", on, output=still.name)
-        inputs = [
-            helper.make_tensor_value_info(number.name, types.INT64, []),
-            helper.make_tensor_value_info(on.name, types.BOOL, []),
-        ]
-        outputs = [
-            helper.make_tensor_value_info(still.name, types.BOOL, []),
-            helper.make_tensor_value_info(result.name, types.DOUBLE, [n_out]),
-        ]
+        inputs = [info(number.name, types.INT64, []), info(on.name, types.BOOL, [])]
+        outputs = [info(still.name, types.BOOL, []), info(result.name, types.DOUBLE, [n_out])]
         graph = helper.make_graph(inner.nodes, inner.prefix, inputs, outputs, inner.constants)
         n_rows = self.node("Gather", self.node("Shape", rows), np.array(0))
         return self.node("Loop", n_rows, np.array(True), body=graph)

@@ -1,7 +1,5 @@
 """Inputs of a graph: one tensor with all columns, or one per column: strings for categories, numbers otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

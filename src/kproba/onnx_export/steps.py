@@ -1,7 +1,5 @@
 """Convert the pipeline steps before the classifier with skl2onnx."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The file format: a zip of a manifest, one JSON text and plain arrays, whose sizes are checked before reading."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

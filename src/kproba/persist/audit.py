@@ -5,8 +5,6 @@ indices are derived from (categories, vocabularies, points to look up) must be a
 fitted attribute is one more line in a declaration below.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache
@@ -116,11 +114,8 @@ def _its_codes_are_of_its_columns(clf) -> bool:
 
 def _a_learning_curve(value: Any) -> bool:
     """Columns of equal length; a loss may be infinite where a kernel matrix is singular."""
-    names = ("steps", "leave_one_out", "out_of_fold")
-    if not isinstance(value, dict) or tuple(value) != names:
-        return False
-    lengths = {len(column) for column in value.values() if accepts("nan64[n]", column)}
-    return all(accepts("nan64[n]", column) for column in value.values()) and len(lengths) == 1 and 0 not in lengths
+    columns = accepts({str: "nan64[n]"}, value) and tuple(value) == ("steps", "leave_one_out", "out_of_fold")
+    return columns and len(value["steps"]) > 0
 
 
 def _probabilities_of_some_rows(value: Any) -> bool:
@@ -128,9 +123,8 @@ def _probabilities_of_some_rows(value: Any) -> bool:
     if not accepts("nan64[nc]", value):
         return False
     missing = np.isnan(value)
-    return accepts("float[nc] >= 0 <= 1", value[~missing.any(axis=1)]) and bool(
-        (missing.any(1) == missing.all(1)).all()
-    )
+    whole = np.array_equal(missing.any(axis=1), missing.all(axis=1))
+    return whole and accepts("float[nc] >= 0 <= 1", value[~missing.any(axis=1)])
 
 
 def _it_has_learnt_about_its_own_columns(clf) -> bool:
@@ -429,10 +423,8 @@ def _are_grouped(rare: Any, mapping: Any, size: int) -> bool:
 def _its_words_can_be_found_and_weighted(vectorizer: Any) -> str | bool:
     if vectorizer.analyzer == "word" and vectorizer.tokenizer is None and not isinstance(vectorizer.token_pattern, str):
         return "token_pattern is not a pattern"
-    words, weights = (
-        getattr(vectorizer, "vocabulary_", None),
-        getattr(getattr(vectorizer, "_tfidf", None), "idf_", None),
-    )
+    words = getattr(vectorizer, "vocabulary_", None)
+    weights = getattr(getattr(vectorizer, "_tfidf", None), "idf_", None)
     return words is None or weights is None or len(weights) == len(words)
 
 
@@ -441,17 +433,8 @@ def _a_description_of_columns(about: Any) -> bool:
     if not isinstance(about, dict) or not set(about) <= {"positive", "profile"}:
         return False
     profile = about.get("profile", {})
-    return isinstance(profile, dict) and all(
-        isinstance(name, str) and isinstance(each, dict) and len(each) == 1 and _describes_a_column(*each.items())
-        for name, each in profile.items()
-    )
-
-
-def _describes_a_column(item: tuple[Any, Any]) -> bool:
-    key, value = item
-    if key == "order":
-        return value in ("day/month", "month/day")
-    return key == "values" and isinstance(value, list) and all(isinstance(each, str) for each in value)
+    column = {re.compile("order"): {"day/month", "month/day"}, re.compile("values"): [str]}
+    return accepts({str: column}, profile) and all(len(each) == 1 for each in profile.values())
 
 
 def _its_pipeline_can_read_frames_and_training_rows(model: Any) -> bool:

@@ -4,8 +4,6 @@ Fifty lists that each contain the previous one twice take a few bytes, but hashi
 ends; a thousand objects that share one array are checked a thousand times. Both are limited before anything is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

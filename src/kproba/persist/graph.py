@@ -4,8 +4,6 @@ Every value is a JSON scalar or refers to a node by its number. A node has a typ
 nodes: so nothing is nested deeply, nothing can refer to itself, and shared objects stay shared.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..data.items import as_objects
 from ..data.sources import CheckedInputs
 from ..exceptions import ModelFileError
 from ..kernels.hidden_markov import Spec
@@ -153,9 +152,6 @@ class Encoder:
         except ModelFileError as error:
             raise self._refusal(f"cannot be loaded again: {str(error).rstrip('.')}") from None
 
-    def _slice(self, obj: slice) -> dict[str, Any]:
-        return {"is": "slice", "values": self._values((obj.start, obj.stop, obj.step))}
-
     def _array(self, obj: np.ndarray) -> dict[str, Any]:
         obj = obj.view(np.ndarray)
         if obj.dtype == object:
@@ -239,7 +235,7 @@ _PLAIN: dict[type, Callable[[Encoder, Any], dict[str, Any]]] = {
     set: Encoder._set,
     frozenset: Encoder._set,
     dict: Encoder._dict,
-    slice: Encoder._slice,
+    slice: lambda encoder, obj: {"is": "slice", "values": encoder._values((obj.start, obj.stop, obj.step))},
     np.ndarray: Encoder._array,
     np.memmap: Encoder._array,
     CheckedInputs: Encoder._array,
@@ -357,11 +353,7 @@ def _slice(parts: list[Any]) -> slice:
 
 
 def _objects(values: list[Any], shape: Any) -> np.ndarray:
-    shape = _checked_shape(shape, len(values))
-    array = np.empty(len(values), dtype=object)
-    for number, value in enumerate(values):
-        array[number] = value
-    return array.reshape(shape)
+    return as_objects(values).reshape(_checked_shape(shape, len(values)))
 
 
 def _strings(parts: list[np.ndarray], shape: Any) -> np.ndarray:
@@ -415,10 +407,6 @@ def _dtype(name: Any) -> np.dtype:
     if dtype.itemsize > MOST_TEXT_BYTES:
         raise ModelFileError(f"the type {shortened(name)} takes too much memory per value.")
     return dtype
-
-
-def _type(name: Any) -> type:
-    return PLAIN_TYPES[_allowed(name, PLAIN_TYPES.__contains__)]
 
 
 def _pandas_dtype(name: Any) -> Any:
@@ -484,7 +472,7 @@ _MAKERS: dict[str, tuple[_Fields, Callable[..., Any]]] = {
     "random_state": ({"words": Decoder.array, "place": Decoder.plain, "gauss": Decoder.plain}, _random_state),
     "scalar": ({"dtype": Decoder.plain, "value": Decoder.value}, _scalar),
     "dtype": (_NAME, _dtype),
-    "type": (_NAME, _type),
+    "type": (_NAME, lambda name: PLAIN_TYPES[_allowed(name, PLAIN_TYPES.__contains__)]),
     "function": (_NAME, function_of),
     "pandas_dtype": (_NAME, _pandas_dtype),
     "pandas_missing": (_NAME, _pandas_missing),

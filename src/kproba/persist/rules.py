@@ -10,8 +10,6 @@ Each attribute has a specification:
 - a function that says whether it accepts a value; its name says what it accepts. :func:`tuple_of` makes such functions
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import re

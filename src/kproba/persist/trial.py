@@ -5,8 +5,6 @@ expression from the file and uses no device. If no such row can be generated, fo
 the checks of ``audit.py`` apply.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -20,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..basis.basis import Basis
-from ..data.items import Items
+from ..data.items import Items, as_objects
 from ..data.scaling import Scaling
 from ..estimators._base import KernelClassifier
 from ..exceptions import ModelFileError
@@ -82,11 +80,9 @@ def _features_of_text(basis: Basis) -> np.ndarray:
 def _narrowed(basis: Basis, scaling: Scaling | None) -> tuple[Basis, Scaling | None]:
     """The same without empty columns, of which there may be many more than bytes in the file."""
     centers: Any = basis.centers
-    used = np.sort(centers.indices)
-    used = used[np.diff(used, prepend=-1) > 0]
-    places = np.searchsorted(used, centers.indices).astype(centers.indices.dtype)
+    used, places = np.unique(centers.indices, return_inverse=True)
     shape = centers.shape[0], max(1, len(used))
-    centers = sparse.csr_array((centers.data, places, centers.indptr), shape=shape)
+    centers = sparse.csr_array((centers.data, places.astype(centers.indices.dtype), centers.indptr), shape=shape)
     if scaling is not None:
         some = used if len(used) else [0]
         parts = {name: getattr(scaling, name)[some] for name in ("center", "scale", "squashed", "relevance")}
@@ -164,18 +160,13 @@ def _sample(step: Any) -> Any:
     return np.ones((1, width)) if maker is None else maker(step)
 
 
-def _text(step: Any) -> Any:
-    return ["an example"] if is_plain_text(step) else None
-
-
 def is_plain_text(step: Any) -> bool:
     """Whether a text is tokenized without a regular expression from the file."""
     return step.analyzer in ("char", "char_wb") or (step.analyzer == "word" and step.token_pattern == _WORDS)
 
 
 def _first_categories(step: Any) -> Any:
-    row = np.empty((1, len(step.categories_)), dtype=object)
-    row[0] = [known[0] for known in step.categories_]
+    row = as_objects(known[0] for known in step.categories_)[None]
     kinds = {known.dtype.kind for known in step.categories_}
     return None if kinds & set("mM") else row if kinds & set("OUS") else row.astype(np.float64)
 
@@ -183,10 +174,6 @@ def _first_categories(step: Any) -> Any:
 def _statistics(step: Any) -> Any:
     found = step.statistics_
     return np.ones((1, len(found))) if found.dtype.kind == "f" else found.astype(object)[None, :]
-
-
-def _bag(step: Any) -> Any:
-    return [np.ones((1, step.n_features_in_))]
 
 
 def _columns(transformer: Any) -> Any:
@@ -223,11 +210,11 @@ def _places(columns: Any, d: int) -> Any:
 #: Steps of a ColumnTransformer whose state determines which values they accept.
 _OF_COLUMNS = {"OneHotEncoder", "OrdinalEncoder", "SimpleImputer"}
 _SAMPLES: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(OF_TEXT, _text),
+    **dict.fromkeys(OF_TEXT, lambda step: ["an example"] if is_plain_text(step) else None),
     "OneHotEncoder": _first_categories,
     "OrdinalEncoder": _first_categories,
     "SimpleImputer": _statistics,
-    "BagOfFeatures": _bag,
+    "BagOfFeatures": lambda step: [np.ones((1, step.n_features_in_))],
     "ColumnTransformer": _columns,
 }
 

@@ -1,7 +1,5 @@
 """The explicit list of classes and functions allowed in a model file. Nothing else is ever looked up by name."""
 
-from __future__ import annotations
-
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -202,11 +200,9 @@ _ADDED_LATER: dict[str, dict[str, Any]] = {
 
 def rebuilt(cls: Any, state: dict[str, Any]) -> Any:
     """An object of a listed class with these attributes. No constructor and no method chosen by a file runs."""
+    added = _ADDED_LATER.get(cls.__name__, {})
     # in this order, an object that lacks nothing is saved again to the same bytes
-    state = {
-        **state,
-        **{name: value for name, value in _ADDED_LATER.get(cls.__name__, {}).items() if name not in state},
-    }
+    state = state | {name: value for name, value in added.items() if name not in state}
     check_names(cls, state)
     obj = cls.__new__(cls)
     if not hasattr(obj, "__dict__"):

@@ -18,7 +18,7 @@ from scipy import linalg
 
 from ..basis.basis import Basis
 from ..data.rows import Rows
-from .base import CpuProblem, Solution
+from .base import CpuProblem, Solution, with_scores
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class JointLeastSquares(CpuProblem):
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
         """The solution for every ridge, from one eigendecomposition of H."""
         values, vectors = self._spectrum
-        h = vectors.T @ self._sums
+        # nh: the weighted sum of the features of rows as members of their own class
+        h = vectors.T @ (self.rows.weight @ self._features[np.arange(len(self.rows)), self.rows.labels])
         for ridge in ridges:
             alpha = h / (values + self.total_weight * ridge)
             held_out = self._leave_one_out(alpha, self.total_weight * ridge) if loo else None
@@ -42,8 +43,7 @@ class JointLeastSquares(CpuProblem):
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
         """Solutions without the rows ``inside``, and the scores of these rows."""
         without = replace(self, rows=self.rows.without(inside))
-        for solution in without.path(ridges, loo=False):
-            yield solution._replace(held_out=self.basis.scores(self.rows.X[inside], solution.coef()))
+        return with_scores(without.path(ridges, loo=False), self.basis, self.rows.X[inside])
 
     @cached_property
     def _features(self) -> np.ndarray:
@@ -64,11 +64,6 @@ class JointLeastSquares(CpuProblem):
     def _turned(self) -> np.ndarray:
         """The features in the coordinates of the eigenvectors (n, c, bc)."""
         return self._features @ self._spectrum[1]
-
-    @property
-    def _sums(self) -> np.ndarray:
-        """nh: the weighted sum of the features of rows as members of their own class."""
-        return self.rows.weight @ self._features[np.arange(len(self.rows)), self.rows.labels]
 
     def _coefficients(self, alpha: np.ndarray) -> np.ndarray:
         """α (b, c) from the coordinates of the eigenvectors."""

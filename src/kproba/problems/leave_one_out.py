@@ -40,10 +40,8 @@ def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_F
     loss = Multinomial(point.P.shape[1], base=objective.loss.base or objective.rho == 0.0)
     scores = objective.loss.scores(point.U)
     k, n = loss.n_columns, len(scores)
-    at, is_iterated = (
-        FullSolution(loss, loss.columns(scores), point.P, objective.design.rows),
-        _is_cheap(n, k, step_flops),
-    )
+    at = FullSolution(loss, loss.columns(scores), point.P, objective.design.rows)
+    is_iterated = 2.0 * (n * k) ** 2 * n <= step_flops
     if not is_iterated and k > 1 and hasattr(objective.design, "spread_of_classes"):
         turn = _turn(_weights(loss, point).shape[1], loss.base)
         spread = objective.design.spread_of_classes(objective, _weights(loss, point), at.weight, rows, loss.base)
@@ -56,10 +54,6 @@ def leave_one_out(objective, point, rows: np.ndarray, step_flops: float = STEP_F
         return _moved(objective, loss, scores[rows], at.refitted(influence)[rows])
     spread = _spread_of_one(halves[0], rows) if k == 1 else _spread_of_classes(*several, rows, **form)
     return _moved(objective, loss, scores[rows], at.first_step(spread, rows))
-
-
-def _is_cheap(n: int, k: int, step_flops: float) -> bool:
-    return 2.0 * (n * k) ** 2 * n <= step_flops
 
 
 def _moved(objective, loss, scores: np.ndarray, change: np.ndarray) -> np.ndarray:

@@ -126,16 +126,11 @@ class TagsLeastSquares(CpuProblem):
         else:
             owner = None
             if basis.owner is not None:  # a row also removes its centres of tags in other groups
-                owner, own = _renumbered(basis.owner, tags), self._own_centers[where]
+                is_own, own = basis.owner[:, None] == tags, self._own_centers[where]
+                owner = np.where(is_own.any(axis=1), is_own.argmax(axis=1), -1)  # positions among the tags
             basis = replace(basis, owner=owner, row_center=None)
         return replace(self.like, rows=rows, basis=basis, own=own).on(self.device), centers
 
     @cached_property
     def _own_centers(self) -> np.ndarray:
         return own_centers(self.rows, self.basis)
-
-
-def _renumbered(owner: np.ndarray, tags: np.ndarray) -> np.ndarray:
-    """The owners of centres as positions among ``tags``; −1 for other tags."""
-    own = owner[:, None] == tags
-    return np.where(own.any(axis=1), own.argmax(axis=1), -1)

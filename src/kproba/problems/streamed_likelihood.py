@@ -54,9 +54,6 @@ class SlopeOf(Statistic):
     def identity(self):
         return "slope", self.basis.kernel, self.basis.centers, self.encoding, self.loss, self.X
 
-    def on_one_thread(self) -> SlopeOf:
-        return replace(self, basis=replace(self.basis, workers=1))
-
     def zero(self) -> Slope:
         return Slope(0.0, np.zeros_like(self.X))
 
@@ -175,16 +172,13 @@ class StreamedLikelihood:
         for ridge in ridges:
             few = self.sample.solved_part.objective(ridge)
             found = self._solve(few)
-            if ridge == 0.0 and self._separates_sample(few, found.point.X):
+            # the sample may say nothing about the size of the coefficients, even if a few of all rows do
+            if ridge == 0.0 and self.sample.loss.is_separated(few.at(found.point.X).P, few.design.rows.labels):
                 warn_separable()
             elif not found.converged:
                 warn_not_converged(f"max_iter={self.sample.max_iter} passes over all rows", ridge)
             coef, intercept = split_intercept(self.sample.loss.scores(found.point.X), self.basis)
             yield Solution(ridge, None, partial(np.copy, coef), intercept, found.n_iter)
-
-    def _separates_sample(self, few: Objective, X: np.ndarray) -> bool:
-        """Whether the sample says nothing about the size of the coefficients, even if a few of all rows do."""
-        return self.sample.loss.is_separated(few.at(X).P, few.design.rows.labels)
 
     def _solve(self, few: Objective) -> Optimum:
         sample = self.sample.solved_part  # the part that has chosen the ridge knows its Hessian already

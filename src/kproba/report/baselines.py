@@ -1,7 +1,5 @@
 """Baselines: class shares and logistic regression."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """How well each class is told from all others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns of a table as numbers or categories, to compare groups of rows."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The content of a report, as plain numbers and strings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,7 +179,9 @@ def describe(
         contributions=mean_contributions(model, rows.X, names, random_state) if columns else None,
         curve=learning_curve_of(model),
         scores=scores_of(models, rows.codes, random_state),
-        **_of_confidence(top, len(labels)),
+        reliability=reliability(top.confidence, top.correct),
+        histogram=confidence_histogram(top.confidence, top.correct, 0.5 if len(labels) == 2 else 0.0),
+        risk=risk_coverage(top.confidence, ~top.correct, FINE if len(top.correct) <= FINE_ROWS else COARSE),
         confusion=confusion_matrix(rows.codes, top.predicted, labels=range(len(labels))),
         by_class=tuple(class_facts(k, name, rows, top.predicted) for k, name in enumerate(labels)),
         positive=of_positive,
@@ -207,14 +207,6 @@ def _outcomes(rows: Judged, top: TopClass, positive: PositiveFacts | None) -> Ou
         return Outcomes(~top.correct, 1.0 - top.confidence, top.confidence, top.correct)
     p = rows.proba[:, positive.place]
     return Outcomes(~top.correct, 1.0 - top.confidence, p, rows.codes == positive.place)
-
-
-def _of_confidence(top: TopClass, n_classes: int) -> dict:
-    return {
-        "reliability": reliability(top.confidence, top.correct),
-        "histogram": confidence_histogram(top.confidence, top.correct, 0.5 if n_classes == 2 else 0.0),
-        "risk": risk_coverage(top.confidence, ~top.correct, FINE if len(top.correct) <= FINE_ROWS else COARSE),
-    }
 
 
 def _review(model, rows: Judged, top: TopClass, labels, called: RowNames, show: Shown, names) -> dict:

@@ -1,7 +1,5 @@
 """The fitted model: its parameters, the candidates of the search, the path, and what was learnt about the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -53,10 +51,8 @@ def _fitted_kernel(final, kernel) -> list[tuple[str, str]]:
     pairs.append((kind, f"{np.shape(final.coef_)[0]:,}"))
     kind = type(final.link_).__name__
     pairs.append(("link", LINKS.get(kind, kind)))
-    relevance = getattr(final.scaling_, "relevance", None)
     if final.scaling_ is not None:
-        is_weighted = relevance is not None and np.ptp(relevance) > 0
-        pairs.append(("columns", "scaled, weighted by relevance" if is_weighted else "scaled"))
+        pairs.append(("columns", "scaled, weighted by relevance" if _has_column_weights(final) else "scaled"))
     return pairs
 
 
@@ -123,7 +119,8 @@ def search_panels(model) -> tuple[SearchPanel, ...]:
     found = getattr(model, "search_results_", None)
     if not found or len(found["loss"]) < 2:
         return ()
-    is_weighted = _has_column_weights(model)
+    is_weighted, width = _has_column_weights(model), model.width_
+    choice = (np.nan if width is None else float(width)), float(getattr(model, "ridge_", 0.0))
     weighted = _weighted_entries(found["stage"], is_weighted)
     panels = []
     for name, by_relevance in dict.fromkeys(zip(found["kernel"].tolist(), weighted.tolist())):
@@ -131,7 +128,7 @@ def search_panels(model) -> tuple[SearchPanel, ...]:
         is_winner = name == model.kernel_.name and by_relevance == is_weighted
         if inside.any():
             title = f"{name}, columns weighted" if by_relevance else name
-            panels.append(_panel(title, found, inside, _choice(model) if is_winner else None))
+            panels.append(_panel(title, found, inside, choice if is_winner else None))
     return tuple(panels)
 
 
@@ -145,11 +142,6 @@ def _weighted_entries(stage: np.ndarray, is_weighted: bool) -> np.ndarray:
     trial = stage == "relevance"
     after = np.arange(len(stage)) > (np.flatnonzero(trial).max() if trial.any() else len(stage))
     return trial | (after & is_weighted)
-
-
-def _choice(model) -> tuple[float, float]:
-    width = model.width_
-    return (np.nan if width is None else float(width)), float(getattr(model, "ridge_", 0.0))
 
 
 def _panel(title: str, found, inside: np.ndarray, chosen) -> SearchPanel:

@@ -1,7 +1,5 @@
 """Groups of rows that are predicted worse than others, and columns whose values have changed since training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -53,11 +51,6 @@ class Group:
     def is_worse(self) -> bool:
         """Whether the error is clearly higher than the probabilities announce."""
         return self.error.low > self.expected_error
-
-    @property
-    def is_off(self) -> bool:
-        """Whether the mean probability is outside the interval of what happened."""
-        return not self.observed.low <= self.predicted <= self.observed.high
 
 
 class Outcomes(NamedTuple):

@@ -1,7 +1,5 @@
 """The rows that a report evaluates: labels and probabilities, checked, and what they say about new rows."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """HTML-safe text, formatted numbers, and SVG axes."""
 
-from __future__ import annotations
-
 import html
 import json
 from dataclasses import dataclass

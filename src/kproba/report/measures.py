@@ -1,7 +1,5 @@
 """Measures of probabilities, with intervals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The HTML page: facts and figures with inline style and script; all network requests are forbidden."""
 
-from __future__ import annotations
-
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +18,7 @@ from .sections.reasons import reasons
 from .sections.rejection import rejection
 from .sections.rows import rows
 from .sections.threshold import decisions
-from .two_classes import UNIT, PositiveFacts
+from .two_classes import UNIT
 
 HERE = Path(__file__).parent
 #: From what everybody reads to what few look up.
@@ -70,17 +68,9 @@ def _data(facts: Facts) -> dict:
     found: dict = {"reject": {"n": risk.n, **_levels(risk.thresholds, risk.unit, risk.kept, risk.wrong)}}
     if facts.positive is None:
         return found | {"classes": class_texts(facts)}
-    return found | {"cut": _cut_data(facts.positive)}
-
-
-def _cut_data(found: PositiveFacts) -> dict:
-    each = found.thresholds
-    return {
-        "n": each.n_rows,
-        "positive": each.n_positive,
-        "name": found.name[:60],
-        **_levels(each.thresholds, UNIT, each.flagged, each.hits),
-    }
+    each = facts.positive.thresholds
+    levels = _levels(each.thresholds, UNIT, each.flagged, each.hits)
+    return found | {"cut": {"n": each.n_rows, "positive": each.n_positive, "name": facts.positive.name[:60], **levels}}
 
 
 def _levels(thresholds: np.ndarray, unit: float, rows: np.ndarray, marked: np.ndarray) -> dict:

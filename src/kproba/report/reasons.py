@@ -1,7 +1,5 @@
 """The columns that moved a prediction most, for rows of a report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

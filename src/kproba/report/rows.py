@@ -1,7 +1,5 @@
 """Rows to review: what they are called, what is predicted for them, why, and some of their values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Two classes: how well the probability of the positive one ranks, decides and matches what happens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

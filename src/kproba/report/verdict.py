@@ -1,7 +1,5 @@
 """The verdict: what the numbers of a report mean, in a few plain sentences."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -87,8 +85,9 @@ def _rare(facts: Facts) -> str:
     average = own.average_precision
     if not _ranks_better_than_chance(found):
         return f"{first} Its ranking of the rows is not clearly better than chance."
+    times = f"{found.lift:.0f}" if found.lift >= 9.5 else f"{found.lift:.1f}"
     return (
-        f"{first} Its ranking of the rows is {_times(found.lift)} as good as chance: the average precision is "
+        f"{first} Its ranking of the rows is {times} times as good as chance: the average precision is "
         f"{number(average.value)}, and {number(base)} for guessing"
         + ("; choose a lower threshold to find them." if own.recall.value < POORLY_FOUND else ".")
     )
@@ -98,10 +97,6 @@ def _ranks_better_than_chance(found: PositiveFacts) -> bool:
     """Whether the interval of the ROC area and Mann and Whitney's test agree: few resampled rows look too sure."""
     n, others, area = found.thresholds.n_rows, found.thresholds.n_rows - found.rows, found.own.auc
     return area.low > 0.5 and area.value - 0.5 > 1.96 * np.sqrt((n + 1) / (12.0 * found.rows * others))
-
-
-def _times(lift: float) -> str:
-    return f"{lift:.0f} times" if lift >= 9.5 else f"{lift:.1f} times"
 
 
 def _is_better(other: Score) -> bool:
@@ -172,7 +167,7 @@ def _named(group: Group) -> str:
 
 
 def _fault(group: Group) -> str:
-    if group.is_off:
+    if not group.observed.low <= group.predicted <= group.observed.high:
         return f"{share(group.predicted)} predicted, {share(group.observed.value)} observed"
     return f"an error of {share(group.error.value)}, where its probabilities announce {share(group.expected_error)}"
 

@@ -44,8 +44,7 @@ class TimesMedian:
 
 def median_width(kernel: Kernel, rows: Rows, seed: int) -> float:
     """The median heuristic of 2010 Sec. 3, over pairs of distinct rows."""
-    sample = rows.X[sample_rows(rows, MEDIAN_ROWS, seed)]
-    return kernel.median_width(sample)
+    return kernel.median_width(rows.X[sample_rows(rows, MEDIAN_ROWS, seed)])
 
 
 def width_candidates(kernels: Sequence[Kernel], width, rows: Rows, seed: int) -> list[Kernel]:

@@ -94,8 +94,9 @@ class _Interior:
         point, size = self._start()
         n_iter, steep = 0, np.inf
         while n_iter < MAX_STEPS:
-            mu, slope, steeper = _complementarity(point), self._slope(point), steep
-            steep = float(np.abs(slope).max())
+            # the gradient of the Lagrangian, zero at the optimum
+            slope = self.Q @ point.a - self.g - point.lower_dual + point.upper_dual + point.nu[:, None]
+            mu, steep, steeper = _complementarity(point), float(np.abs(slope).max()), steep
             if mu < GAP_TOL * size and (steep < GRADIENT_TOL * size or steep > 0.5 * steeper):
                 break  # the gradient shrinks with every step until only rounding errors are left
             newton = self._newton(point, slope)
@@ -115,10 +116,6 @@ class _Interior:
         size = max(1e-3, float(np.abs(self.Q @ a - self.g).max()))
         multiplier = np.full_like(a, size)
         return _Point(a, a - self.lower, self.upper - a, multiplier, multiplier, np.zeros(len(a))), size
-
-    def _slope(self, point: _Point) -> np.ndarray:
-        """The gradient of the Lagrangian, zero at the optimum."""
-        return self.Q @ point.a - self.g - point.lower_dual + point.upper_dual + point.nu[:, None]
 
     def _newton(self, point: _Point, slope: np.ndarray) -> Callable[..., _Point]:
         """A function from target products of gaps and multipliers to the Newton step towards them."""

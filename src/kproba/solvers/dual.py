@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -77,11 +78,7 @@ class Dual:
             scaled = unlocked.solve_factored(lower, self.sums / root)
             leverage = (1.0 - ridge * unlocked.diagonal_of_inverse(lower)) / self.weight
             fitted = self.sums / self.weight[:, None] - ridge * scaled / root
-
-            def coef(scaled=scaled):
-                return root * scaled
-
-            yield DualSolution(fitted, leverage, coef)
+            yield DualSolution(fitted, leverage, partial(np.multiply, root, scaled))
 
     def _factored(self, ridge: float) -> tuple[np.ndarray, float]:
         """The factor of M + ρI, and ρ, increased if K is more indefinite than rounding errors explain."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from .cholesky import rounding_level, warn_singular
+from .dual import resolvable
 from .path import Path
 
 #: Added to the kernel matrix of the centres before whitening H. Rounding errors of H are divided by it, so it must stay
@@ -68,11 +68,7 @@ class EigenPath(Path):
 
     def at(self, ridge: float) -> EigenFactor:
         """The factor at one ridge; a ridge below the rounding level of H is increased to it, with a warning."""
-        level = rounding_level(self.values)
-        if ridge < level:
-            warn_singular(len(self.values), level)
-            ridge = level
-        return EigenFactor(self, ridge)
+        return EigenFactor(self, resolvable(ridge, self.values))
 
     def project(self, phi: np.ndarray) -> np.ndarray:
         """ΦQ, which the leverages of all ridges share."""

@@ -16,8 +16,8 @@ import numpy as np
 from scipy import linalg
 
 from ..threads import row_slices
-from .cholesky import rounding_level, warn_singular
-from .dual import DualSolution
+from .cholesky import warn_singular
+from .dual import DualSolution, resolvable
 
 #: Rows and columns of the tiles in which the array is copied and multiplied.
 TILE = 1024
@@ -63,10 +63,7 @@ class PackedDual:
             self._square = None
             del square  # free the float32 matrix before allocating the float64 one
             square = self._of(np.float64)
-        level = rounding_level(square.diagonal)
-        if ridge < level:
-            warn_singular(len(self.weight), level)
-            ridge = level
+        ridge = resolvable(ridge, square.diagonal)
         while not square.factor(ridge):
             ridge *= 10.0
             warn_singular(len(self.weight), ridge)

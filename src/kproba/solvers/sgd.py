@@ -34,7 +34,9 @@ def sgd(objective, start, tol: float, max_iter: int) -> Optimum:
     point, gradient, factor = start, objective.gradient(start), objective.preconditioner(start)
     rate = STEP_ROWS / max(n, STEP_ROWS)  # stable even if the rows of a step are all alike
     for epoch in range(max_iter + 1):
-        is_near = _promise(factor, gradient) <= NEAR * tol * abs(point.value)
+        half = factor.whiten(gradient)
+        # twice the gain of a Newton step if the factor were that of the Hessian
+        is_near = float(np.vdot(half, half)) <= NEAR * tol * abs(point.value)
         if is_near or epoch % STALE_AFTER == STALE_AFTER - 1:
             factor = objective.preconditioner(point)
         if is_near and is_optimal(objective, point, factor, gradient, tol):
@@ -47,12 +49,6 @@ def sgd(objective, start, tol: float, max_iter: int) -> Optimum:
         else:
             rate *= 0.5
     return Optimum(point, False, max_iter)
-
-
-def _promise(factor, gradient: np.ndarray) -> float:
-    """Twice the gain of a Newton step if the factor were that of the Hessian."""
-    half = factor.whiten(gradient)
-    return float(np.vdot(half, half))
 
 
 def _one_pass(objective, point, gradient, factor, rate: float, order: np.ndarray) -> np.ndarray:

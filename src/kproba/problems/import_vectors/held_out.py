@@ -75,8 +75,10 @@ def _row_forms(psi: np.ndarray, inverse: np.ndarray) -> np.ndarray:
 
 def _leave_out_points(model: ImportModel, out: np.ndarray) -> None:
     """For import points without a copy, set U by a refit without the row and the point, in place."""
+    rows = model.task.rows
     for place, row in enumerate(model.chosen):
-        if _is_single(model.task.rows, row):
+        # whether no copy of the row is left after removing one unit of its weight
+        if rows.unit[row] >= rows.weight[row] and np.count_nonzero(rows.keys == rows.keys[row]) == 1:
             out[row] = _fit_without(model, row, np.delete(np.arange(len(model.chosen)), place))
 
 
@@ -91,8 +93,3 @@ def _fit_without(model: ImportModel, row: int, points: np.ndarray) -> np.ndarray
     nearest = linalg.solve_triangular(lower, gram[points] @ model.coef, lower=True, check_finite=False)
     start, chosen = np.vstack([model.beta[:1], nearest]), [model.chosen[place] for place in points]
     return ImportModel(task, model.ridge, chosen, lower, start, psi).converge().U[row]
-
-
-def _is_single(rows, row: int) -> bool:
-    """Whether no copy of the row is left after removing one unit of its weight."""
-    return rows.unit[row] >= rows.weight[row] and np.count_nonzero(rows.keys == rows.keys[row]) == 1

@@ -179,15 +179,12 @@ class ImportModel:
         """Set β, and compute U, the probabilities and the objective there."""
         self.beta, self.U = beta, self.psi @ beta
         loss, self.P = self.task.evaluate(self.U)
-        self.value = loss + self._penalty(beta)
+        self.value = loss + 0.5 * self.ridge * float(np.vdot(beta[1:], beta[1:]))
 
     @property
     def _scale(self) -> float:
         """The objective, but at least the negligible loss, because separable rows have almost none."""
         return max(self.value, NEGLIGIBLE_LOSS * self.task.rows.total_weight)
-
-    def _penalty(self, beta) -> float:
-        return 0.5 * self.ridge * float(np.vdot(beta[1:], beta[1:]))
 
     def set_ridge(self, ridge: float) -> None:
         """Set another ρ for the same points and coefficients."""

@@ -402,7 +402,7 @@ class _Stack(NamedTuple):
         """Newton's method, for every model until it has converged."""
         active = np.arange(len(self.beta))
         for _ in range(MAX_STEPS):
-            part = self._some(active)
+            part = _Stack(self.task, self.ridge, *(each[active] for each in self[2:]))
             step, promised = part._newton()
             for mine, moved in zip(self[3:], part._descend(step)):
                 mine[active] = moved
@@ -414,9 +414,6 @@ class _Stack(NamedTuple):
     @property
     def _scale(self) -> np.ndarray:
         return np.maximum(self.value, NEGLIGIBLE_LOSS * self.task.rows.total_weight)
-
-    def _some(self, index) -> _Stack:
-        return _Stack(self.task, self.ridge, *(part[index] for part in self[2:]))
 
     def _newton(self) -> tuple[np.ndarray, np.ndarray]:
         """The step (m, a, k) and the predicted decrease (m,)."""

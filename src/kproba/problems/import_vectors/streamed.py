@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -194,10 +193,6 @@ class FirstRowsOf(Statistic):
 
     points: np.ndarray
 
-    @cached_property
-    def _keys(self) -> np.ndarray:
-        return row_keys(self.points)
-
     @property
     def identity(self):
         return "first rows", self.points
@@ -206,9 +201,9 @@ class FirstRowsOf(Statistic):
         return FirstRows(np.full(len(self.points), np.iinfo(np.int64).max))
 
     def add(self, total: FirstRows, chunk) -> FirstRows:
-        keys = row_keys(chunk.X)
+        keys, own = row_keys(chunk.X), row_keys(self.points)
         for k in np.flatnonzero(total.first > chunk.start):
-            rows = np.flatnonzero(keys == self._keys[k])
+            rows = np.flatnonzero(keys == own[k])
             if len(rows):
                 equal = equal_rows(to_numpy(chunk.X), rows, self.points, np.full(len(rows), k))
                 total.first[k] = min([total.first[k], *(chunk.start + rows[equal][:1])])

@@ -1,6 +1,6 @@
 """Calibration: whether probabilities are what they say, and how often each occurs."""
 
-from __future__ import annotations
+from functools import partial
 
 import numpy as np
 
@@ -42,11 +42,8 @@ def _of_positive(found: PositiveFacts) -> str:
     """Two classes: the probability of the positive one over its whole range."""
     name, other, edges = label(found.name, 24), label(found.other, 24), found.histogram.edges
     title, observed = "predicted probability", "observed share"
-    if found.is_rare:
-        lowest = float(edges[0])
-        x, y = log_axis(lowest, 1.0, title), log_axis(lowest, 1.0, observed)
-    else:
-        x, y = linear_axis(0.0, 1.0, title), linear_axis(0.0, 1.0, observed)
+    axis = partial(log_axis, float(edges[0])) if found.is_rare else partial(linear_axis, 0.0)
+    x, y = axis(1.0, title), axis(1.0, observed)
     scale = " Both axes are logarithmic, because the class is rare." if found.is_rare else ""
     drawings = pair(
         figure(

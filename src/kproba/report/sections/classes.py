@@ -1,20 +1,16 @@
 """Several classes: which are confused, and how well each is told from the others."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..classes import ClassFacts
 from ..facts import Facts
 from ..markup import count, escaped, label, number, share
 from .curves import class_figures, first_class
-from .html import Section, figure, number_cell, pair, scrolled, sortable
+from .html import STEPS, Section, figure, number_cell, pair, scrolled, sortable
 
 #: Number of pairs of classes listed as most often confused.
 MOST_PAIRS = 5
 HEAD = ("rows", "recall", "precision", "AUC", "average precision")
-#: Index of the last colour of a colour scale.
-STEPS = 8
 #: Largest number of classes; if there are more, those with the most errors are shown.
 MOST_CLASSES = 40
 #: The error rate with the strongest colour is at least this.

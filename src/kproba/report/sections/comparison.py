@@ -1,7 +1,5 @@
 """Measures of the model beside those of the class shares and of a logistic regression."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -23,7 +21,7 @@ class Measure(NamedTuple):
     """A measure of all models: name, how to write it, whether higher is better, and the values."""
 
     title: str
-    text: Callable[[float], str]
+    text: Text
     is_gain: bool
     values: list[Interval]
 
@@ -75,23 +73,17 @@ def _heading(measure: Measure) -> str:
 
 
 def _row(facts: Facts, place: int, shown: list[Measure]) -> str:
-    score, cells = facts.scores[place], [_cell(measure, measure.values[place]) for measure in shown]
+    score, cells = facts.scores[place], [_cell(measure.values[place], measure.text) for measure in shown]
     titles = [measure.title for measure in shown]
     cells[titles.index(MEASURES["calibration"])] += f"<small>by chance {number(score.calibration_by_chance)}</small>"
-    cells.append(_excess(score.excess))
+    cells.append("–" if score.excess is None else _cell(score.excess, signed))
     body = "".join(f'<td role="cell" data-name="{title}">{cell}</td>' for title, cell in zip([*titles, EXCESS], cells))
     name = f'<span class="key m{place}"></span>{escaped(score.name)}'
     return f'<tr role="row"><th scope="row" role="rowheader">{name}</th>{body}</tr>'
 
 
-def _cell(measure: Measure, value: Interval) -> str:
-    return f"<b>{measure.text(value.value)}</b> <small>{span(value.low, value.high, measure.text)}</small>"
-
-
-def _excess(value: Interval | None) -> str:
-    if value is None:
-        return "–"
-    return f"<b>{signed(value.value)}</b> <small>{span(value.low, value.high, signed)}</small>"
+def _cell(value: Interval, text: Text) -> str:
+    return f"<b>{text(value.value)}</b> <small>{span(value.low, value.high, text)}</small>"
 
 
 def score_figure(names: Sequence[str], measure: Measure) -> str:

@@ -1,7 +1,5 @@
 """Curves over thresholds: risk and coverage, ROC, precision and recall."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...decisions.risk_coverage import RiskCoverage
@@ -27,10 +25,8 @@ def risk_figure(found: RiskCoverage) -> str:
     x, y = thinned(
         np.append(0.0, found.coverage), np.append(found.error[0], found.error).clip(0, highest), CURVE_POINTS
     )
-    marker = (
-        f'<path class="guide" id="risk-guide" d="M{frame.px(1):.1f} {frame.py(0):.1f}V{frame.top}"/>'
-        f'<circle class="marker" id="risk-marker" cx="{frame.px(1):.1f}" cy="{frame.py(found.error[-1]):.1f}" r="6"/>'
-    )
+    guide = f'<path class="guide" id="risk-guide" d="M{frame.px(1):.1f} {frame.py(0):.1f}V{frame.top}"/>'
+    marker = guide + _marker("risk-marker", frame, 1, found.error[-1])
     about = f"Error with all rows kept: {share(float(found.error[-1]))}. Mean over all coverages: {share(found.area)}."
     return frame.svg("risk", "Risk–coverage curve", about, frame.line(x, y, "line"), marker, more=_ends(frame))
 

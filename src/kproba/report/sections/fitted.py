@@ -1,16 +1,11 @@
 """The fitted model: its parameters, how its kernel was learnt, and the candidates of the search."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..facts import Facts
 from ..fitted import LearningCurve, PathFacts, SearchPanel
 from ..markup import Frame, count, escaped, label, linear_axis, log_axis, number
-from .html import Section, figure
-
-#: Index of the last colour of a colour scale.
-STEPS = 8
+from .html import STEPS, Section, figure
 
 
 def fitted(facts: Facts) -> Section:
@@ -125,16 +120,12 @@ def _candidate_cell(frame: Frame, left, right, bottom, top, loss: float, low: fl
     x0, x1 = frame.px([10.0**left, 10.0**right])
     y0, y1 = frame.py([10.0**bottom, 10.0**top])
     middle = 10.0 ** ((left + right) / 2), 10.0 ** ((bottom + top) / 2)
-    step = _colour_index(loss, low, high)
+    # strongest for the smallest loss; the square root spreads the good candidates
+    step = round(STEPS * (1.0 - np.sqrt(np.log(loss / low) / np.log(high / low)))) if high > low > 0 else STEPS
     return (
         f'<rect class="cell q s{step}" x="{x0:.1f}" y="{y1:.1f}" width="{x1 - x0:.1f}" height="{y0 - y1:.1f}"><title>'
         f"width about {middle[0]:.3g}, ridge about {middle[1]:.2g}: {number(loss, 4)}</title></rect>"
     )
-
-
-def _colour_index(loss: float, low: float, high: float) -> int:
-    """Colour index of a loss, strongest for the smallest; the square root spreads the good candidates."""
-    return round(STEPS * (1.0 - np.sqrt(np.log(loss / low) / np.log(high / low)))) if high > low > 0 else STEPS
 
 
 def _description(panel: SearchPanel) -> str:

@@ -1,7 +1,5 @@
 """Groups of rows that are predicted worse than others, and columns that changed since training."""
 
-from __future__ import annotations
-
 from ..facts import Facts
 from ..groups import Drift, Group
 from ..markup import count, label, number, share, span
@@ -17,18 +15,14 @@ def groups(facts: Facts) -> Section:
     if not found:
         return Section("groups", "Groups of rows", "")
     body = small(_about_groups(facts)) + small(_how_many(found))
-    predicted, observed = _titles(facts)
-    head = ("column", "value", "rows", "error", predicted, observed, "by chance")
+    titles = ["mean probability", "share right"]
+    if facts.positive is not None:
+        titles = [f"{word} {facts.positive.name}" for word in ("predicted", "observed")]
+    head = ("column", "value", "rows", "error", *titles, "by chance")
     body += sortable("group-table", "Groups of rows", head, [_group_row(group) for group in found[:MOST_SHOWN]])
     if len(found) > MOST_SHOWN:
         body += small(f"The {MOST_SHOWN} groups at the top of {count(len(found))} are shown.")
     return Section("groups", "Groups of rows", body)
-
-
-def _titles(facts: Facts) -> tuple[str, str]:
-    if facts.positive is None:
-        return "mean probability", "share right"
-    return f"predicted {facts.positive.name}", f"observed {facts.positive.name}"
 
 
 def _about_groups(facts: Facts) -> str:

@@ -1,7 +1,5 @@
 """The top of the page: title, verdict, key figures beside those of the class shares, and caveats."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..facts import Facts
@@ -16,7 +14,7 @@ from ..judged import (
 )
 from ..markup import count, escaped, label, number, share, span
 from ..measures import MEASURES, Interval
-from ..two_classes import PositiveFacts, Ranking
+from ..two_classes import PositiveFacts
 from ..verdict import verdict
 from .html import NO_BREAK, Section, small
 
@@ -83,10 +81,6 @@ def _measure_card(facts: Facts, name: str) -> Card:
     return Card(MEASURES[name], text(value.value), span(value.low, value.high, text), beside)
 
 
-def _flagged(own: Ranking, name: str) -> str:
-    return f"{count(own.hits)} of {count(own.flagged)} flagged rows are {name}" if own.flagged else "no row is flagged"
-
-
 def _rare_cards(found: PositiveFacts) -> list[Card]:
     own, name = found.own, label(found.name, 24)
 
@@ -94,9 +88,10 @@ def _rare_cards(found: PositiveFacts) -> list[Card]:
         between = "" if value.value != value.value else span(value.low, value.high, text)
         return Card(title, text(value.value), between, beside)
 
+    right = f"{count(own.hits)} of {count(own.flagged)} flagged rows are {name}"
     lift = f"guessing {number(found.share)}; lift {number(found.lift, 1)}"
     return [
         card("recall", own.recall, share, f"{count(own.hits)} of {count(found.rows)} {name} rows found"),
-        card("precision", own.precision, share, _flagged(own, name)),
+        card("precision", own.precision, share, right if own.flagged else "no row is flagged"),
         card("average precision", own.average_precision, number, lift),
     ]

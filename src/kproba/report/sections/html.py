@@ -1,13 +1,13 @@
 """Parts that sections share: figures, scrolling boxes, sortable tables, lists of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..markup import escaped, label
 
 NO_BREAK = "\u00a0"
+#: Index of the last colour of a colour scale.
+STEPS = 8
 #: Number of rows of a table that the style prints.
 MOST_PRINTED = 20
 

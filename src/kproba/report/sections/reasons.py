@@ -1,7 +1,5 @@
 """Reasons: the columns that the predictions depend on."""
 
-from __future__ import annotations
-
 from ..facts import Facts
 from ..fitted import Importances
 from ..markup import Axis, Frame, count, escaped, linear_axis, share, shortened, svg

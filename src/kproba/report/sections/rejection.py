@@ -1,7 +1,5 @@
 """Rejecting uncertain rows: how many errors remain among the rows kept, and what that costs."""
 
-from __future__ import annotations
-
 from ..facts import Facts
 from ..markup import amount, count, number, share
 from .curves import risk_figure

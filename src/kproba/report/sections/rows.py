@@ -1,7 +1,5 @@
 """Rows to review: the least confident predictions and the most confident errors, with reasons and values."""
 
-from __future__ import annotations
-
 from ..facts import Facts
 from ..markup import count, escaped, label, number
 from ..rows import RowFacts

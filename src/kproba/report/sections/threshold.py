@@ -1,7 +1,5 @@
 """Two classes: a threshold for the positive one, with its costs, confusion matrix, and place on the curves."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..facts import Facts
