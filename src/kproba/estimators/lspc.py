@@ -182,7 +182,7 @@ class LSPC(TakesMoreRows, CenterClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = LSPC(random_state=0).fit(X, y)
     >>> clf.predict_proba(X[:1]).round(2)
-    array([[1., 0., 0.]])
+    array([[0.99, 0.  , 0.  ]])
     >>> float((clf.loo_proba_.argmax(axis=1) == y).mean().round(2))
     0.97
     """

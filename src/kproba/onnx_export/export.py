@@ -84,7 +84,7 @@ def to_onnx(
     >>> session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     >>> label, proba = session.run(None, {"X": X.astype(np.float32)})
     >>> print(label[70], proba[70].round(2), clf.predict_proba(X[70:71])[0].round(2))
-    1 [0.01 0.5  0.5 ] [0.01 0.5  0.5 ]
+    1 [0.01 0.5  0.49] [0.01 0.5  0.49]
     """
     dtype, opset = _check_options(dtype, input_name, target_opset)
     *steps, classifier = _steps_of(model)
