@@ -200,7 +200,7 @@ class Device:
         """The lower Cholesky factor, from the lower triangle only; None if the matrix is not positive definite."""
         if self.library == "torch":
             lower, info = import_module("torch").linalg.cholesky_ex(matrix)
-            return None if int(info) else lower
+            return None if int(info.max()) else lower
         try:
             lower = self.xp.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
@@ -229,6 +229,23 @@ def _namespace(library: str):
 def namespace_of(*arrays) -> Any:
     """The array API namespace of arrays of one library."""
     return array_api_compat.array_namespace(*arrays)
+
+
+def dot(left, right) -> float:
+    """The sum of the products of all entries of two arrays, as a number."""
+    if isinstance(left, np.ndarray):
+        return float(np.vdot(left, right))
+    return float(namespace_of(left).sum(left * right))
+
+
+def zeros_like(values):
+    """Zeros in the place of an array."""
+    return np.zeros_like(values) if isinstance(values, np.ndarray) else namespace_of(values).zeros_like(values)
+
+
+def copied(values):
+    """A copy in the same place."""
+    return values.copy() if isinstance(values, np.ndarray) else namespace_of(values).asarray(values, copy=True)
 
 
 def in_place(name: str, values):
