@@ -16,7 +16,7 @@ PROGRAMS = 6
 VALUES = 4096
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["m"])  # a kernel for every kind of size would have to be compiled
 def _split(phi, mean, step, bytes_, m, stride, VALUES: tl.constexpr):
     """The bytes (3, b, stride) of round((φ − μ)/step) of one centre, with zeros from row m to the stride."""
     row = tl.program_id(0).to(tl.int64)
@@ -33,7 +33,7 @@ def _split(phi, mean, step, bytes_, m, stride, VALUES: tl.constexpr):
     tl.store(place, q.to(tl.int8), mask=k < stride)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["b"])
 def _squares(bytes_, out, b, stride, n_rows, TILE: tl.constexpr, STEP: tl.constexpr):
     """One tile of the lower triangle of qqᵀ over some of the rows, with q = 2¹⁶·x + 2⁸·y + z."""
     t = tl.program_id(0)
