@@ -169,9 +169,9 @@ def test_leave_one_out_of_the_sample_is_exact(data, small_sample):
     found = []
     fit_link = lspc.fit_link
 
-    def spy(link, held_out, rows):
+    def spy(link, held_out, rows, device):
         found.append((held_out, rows))
-        return fit_link(link, held_out, rows)
+        return fit_link(link, held_out, rows, device)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lspc, "fit_link", spy)

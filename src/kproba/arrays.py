@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -100,6 +101,11 @@ class Device:
     def has_triton(self) -> bool:
         """Whether Triton kernels can run on the device."""
         return self._is_cuda and find_spec("triton") is not None
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether several threads can keep the device busy side by side."""
+        return self._is_cuda
 
     @property
     def has_integer_products(self) -> bool:
@@ -238,7 +244,8 @@ class Replayed:
     """A function of tensors that is called with NumPy arrays, of the same shapes each time, and returns one.
 
     A GPU takes longer to be told about many small operations than to carry them out, so the first call records them
-    and the others replay the record. The function must not read values from the device.
+    and the others replay the record, on a stream of their own: those of several threads run side by side. The function
+    must not read values from the device.
     """
 
     def __init__(self, device: Device, function: Callable[..., Any]):
@@ -252,26 +259,27 @@ class Replayed:
             return self.device.get(self.function(*map(self.device.put, arrays)))
         torch = import_module("torch")
         if self._graph is None:
+            self._prepare(torch, arrays)
+        with torch.cuda.stream(self._stream):
+            for array, staged, there in zip(arrays, self._staged, self._inputs):
+                np.copyto(staged.numpy(), array)
+                there.copy_(staged, non_blocking=True)
+            if self._graph:
+                self._graph.replay()
+            else:
+                self._out = self.function(*self._inputs)
+            return self.device.get(self._out)
+
+    def _prepare(self, torch, arrays) -> None:
+        """Record the operations, after a call that compiles kernels and loads libraries."""
+        self._stream = torch.cuda.Stream(self.device.name)
+        self._stream.wait_stream(torch.cuda.current_stream(self.device.name))
+        with torch.cuda.stream(self._stream), _recording:
             # copies from memory that the system cannot move need not be waited for
             self._staged = [torch.from_numpy(np.array(array)).pin_memory() for array in arrays]
             self._inputs = [staged.to(self.device.name) for staged in self._staged]
-            self._record(torch)
-        for array, staged, there in zip(arrays, self._staged, self._inputs):
-            np.copyto(staged.numpy(), array)
-            there.copy_(staged, non_blocking=True)
-        if self._graph:
-            self._graph.replay()
-        else:
-            self._out = self.function(*self._inputs)
-        return self.device.get(self._out)
-
-    def _record(self, torch) -> None:
-        """Record the operations, after a call that compiles kernels and loads libraries."""
-        stream = torch.cuda.Stream(self.device.name)
-        stream.wait_stream(torch.cuda.current_stream(self.device.name))
-        with torch.cuda.stream(stream):
             self.function(*self._inputs)
-            stream.synchronize()
+            self._stream.synchronize()
             graph = torch.cuda.CUDAGraph()
             try:
                 graph.capture_begin(capture_error_mode="thread_local")  # other threads may use the GPU meanwhile
@@ -280,6 +288,10 @@ class Replayed:
             except RuntimeError:  # an operation that cannot be recorded: carry it out each time
                 graph = False
         self._graph = graph
+
+
+#: Held by the thread that records: PyTorch keeps one record at a time.
+_recording = threading.Lock()
 
 
 @lru_cache

@@ -16,15 +16,15 @@ PROGRAMS = 6
 VALUES = 4096
 
 
-@triton.jit(do_not_specialize=["m"])  # a kernel for every kind of size would have to be compiled
-def _split(phi, mean, step, bytes_, m, stride, VALUES: tl.constexpr):
-    """The bytes (3, b, stride) of round((φ − μ)/step) of one centre, with zeros from row m to the stride."""
+@triton.jit(do_not_specialize=["m", "n_left"])  # a kernel for every kind of size would have to be compiled
+def _split(phi, mean, step, bytes_, m, n_left, stride, VALUES: tl.constexpr):
+    """The bytes (3, n_left, stride) of round((φ − μ)/step) of one centre, with zeros from row m to the stride."""
     row = tl.program_id(0).to(tl.int64)
     k = tl.program_id(1) * VALUES + tl.arange(0, VALUES)
     q = (tl.load(phi + row * m + k, mask=k < m, other=0.0) - tl.load(mean + row)) / tl.load(step + row)
     q = tl.minimum(tl.maximum(tl.floor(q + 0.5), -8323072.0), 8323072.0)  # rounding may exceed the bound of the kernel
     q = tl.where(k < m, q, 0.0).to(tl.int32)
-    plane = tl.num_programs(0).to(tl.int64) * stride
+    plane = n_left.to(tl.int64) * stride
     place = bytes_ + row * stride + k
     for byte in tl.static_range(2, 0, -1):
         rest = (q + 128) >> 8
@@ -76,30 +76,32 @@ def _squares(bytes_, out, b, stride, n_rows, TILE: tl.constexpr, STEP: tl.conste
 
 
 def add_products(squares, products, phi, mean, step, codes) -> None:
-    """Add Σqqᵀ (lower triangle) and Σq[t, 1]ᵀ, in place, for q = round((φ − μ)/step) of features (b, m)."""
-    b, m = phi.shape
-    n_tiles = triton.cdiv(b, TILE) * (triton.cdiv(b, TILE) + 1) // 2
+    """Add Σqqᵀ (lower triangle) and Σq[t, 1]ᵀ, in place, for q = round((φ − μ)/step) of features (b, m).
+
+    Targets are integers as well: they take the place of further centres, whose products with q are the second sum.
+    """
+    (b, m), k = phi.shape, products.shape[1]
+    n_left = b + k
+    n_tiles = triton.cdiv(n_left, TILE) * (triton.cdiv(n_left, TILE) + 1) // 2
     n_processors = torch.cuda.get_device_properties(phi.device).multi_processor_count
     wanted = min(triton.cdiv(m, FEWEST_ROWS), triton.cdiv(PROGRAMS * n_processors, n_tiles))
     n_parts = max(triton.cdiv(m, MOST_ROWS), wanted)
     part = triton.cdiv(triton.cdiv(m, n_parts), STEP) * STEP
     stride = n_parts * part
-    bytes_ = torch.empty((3, b, stride), dtype=torch.int8, device=phi.device)
-    sums = torch.zeros((n_parts, b, b), dtype=torch.float64, device=phi.device)
+    bytes_ = torch.empty((3, n_left, stride), dtype=torch.int8, device=phi.device)
+    bytes_[:, b:] = 0
+    _write_targets(bytes_[2, b:], codes)
+    sums = torch.zeros((n_parts, n_left, n_left), dtype=torch.float64, device=phi.device)
     with torch.cuda.device(phi.device):
-        _split[(b, triton.cdiv(stride, VALUES))](phi.contiguous(), mean, step, bytes_, m, stride, VALUES)
-        _squares[(n_tiles, n_parts)](bytes_, sums, b, stride, part, TILE, STEP, num_warps=WARPS, num_stages=STAGES)
+        _split[(b, triton.cdiv(stride, VALUES))](phi.contiguous(), mean, step, bytes_, m, n_left, stride, VALUES)
+        _squares[(n_tiles, n_parts)](bytes_, sums, n_left, stride, part, TILE, STEP, num_warps=WARPS, num_stages=STAGES)
     for each in sums:
-        squares += each
-    targets = _targets(codes, products.shape[1], stride).mT
-    for byte, each in zip((65536.0, 256.0, 1.0), bytes_):
-        products += byte * torch._int_mm(each, targets)[:, : products.shape[1]].double()
+        squares += each[:b, :b]
+        products += each[b:, :b].mT
 
 
-def _targets(codes, n_columns: int, stride: int):
-    """[t, 1]ᵀ in 8 bits with zeros from row m to the stride, and as many columns as PyTorch's product needs."""
-    targets = torch.zeros((triton.cdiv(n_columns, 8) * 8, stride), dtype=torch.int8, device=codes.device)
-    every = torch.arange(n_columns - 1, device=codes.device)[:, None]
-    targets[: n_columns - 1, : len(codes)] = codes[None, :] == every
-    targets[n_columns - 1, : len(codes)] = 1
-    return targets
+def _write_targets(out, codes) -> None:
+    """[t, 1]ᵀ (k, stride) in 8 bits; zeros from row m on stay."""
+    every = torch.arange(len(out) - 1, device=codes.device)[:, None]
+    out[:-1, : len(codes)] = codes[None, :] == every
+    out[-1, : len(codes)] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .hashing import distinct, ranking
+from .hashing import ranking
 from .rows import Rows
 
 
@@ -18,7 +18,7 @@ def sample_rows(rows: Rows, size: int, seed: int) -> np.ndarray:
 
     The sample depends on the rows and the seed, but not on their order or on repetitions.
     """
-    first, number = distinct(rows.keys)
+    first, number = rows.distinct
     if size >= len(first):
         return first
     if rows.is_multilabel:

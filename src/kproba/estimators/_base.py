@@ -255,7 +255,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             return None
         has_columns = not isinstance(rows.X, Items) or isinstance(rows.X, Sequences)
         if has_columns and kernels[0].takes_scaling:
-            return fit_scaling(self.scaling, rows)
+            return fit_scaling(self.scaling, rows, n_workers(self.n_jobs))
         if self.scaling not in ("auto", None):
             raise ValueError(
                 f"scaling={self.scaling!r} does not apply to the {kernels[0].name} kernel, which needs the data "

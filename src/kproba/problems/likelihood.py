@@ -436,7 +436,9 @@ class Likelihood(CpuProblem):
             return
         start = start if rest.basis is self.basis else None
         start = start and start._replace(X=rest._design.coordinates(start.X))
-        yield from with_scores(rest.path(ridges, loo=False, start=start), rest._design.basis_for_scores, self.rows.X[inside])
+        yield from with_scores(
+            rest.path(ridges, loo=False, start=start), rest._design.basis_for_scores, self.rows.X[inside]
+        )
 
     def _without(self, inside: np.ndarray) -> Likelihood:
         """The problem without the rows ``inside``, kept for other ridges."""

@@ -17,7 +17,6 @@ from ...kernels.codes import differ
 from .device_losses import Slopes
 from .parameters import Layout
 
-
 NOT_DEFINITE = "The kernel matrix of a sample is not positive definite."
 
 
