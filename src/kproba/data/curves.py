@@ -16,7 +16,7 @@ FARTHEST_SCORE, N_KNOTS = 3.0, 17
 TIED = 2.0**-30
 #: The interquartile range of the normal distribution. Scores are divided by it, as robust scaling would do.
 QUARTILES_APART = 1.3489795003921634
-#: Columns of more values in all are sorted on several threads.
+#: Columns of more values in all are sorted on several threads, and scaled on a device if there is one.
 MANY_VALUES = 1 << 18
 
 

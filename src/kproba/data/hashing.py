@@ -186,6 +186,14 @@ def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, inverse.ravel()
 
 
+def first_in_order(keys: np.ndarray, size: int) -> np.ndarray:
+    """The places of the smallest keys in order, those of equal keys in theirs."""
+    if size >= len(keys):
+        return np.argsort(keys, kind="stable")
+    near = np.flatnonzero(keys <= np.partition(keys, size)[size])  # more than ``size`` if some are equal
+    return near[np.argsort(keys[near], kind="stable")[:size]]
+
+
 def are_distinct(keys: np.ndarray) -> bool:
     """Whether no two keys are equal."""
     ordered = np.sort(keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .hashing import ranking
+from .hashing import first_in_order, ranking
 from .rows import Rows
 
 
@@ -34,7 +34,7 @@ def sample_rows(rows: Rows, size: int, seed: int) -> np.ndarray:
 
 def smallest_keys(keys: np.ndarray, size: int, seed: int, values: np.ndarray) -> np.ndarray:
     """The ``values`` of the ``size`` keys that rank first."""
-    return values[np.argsort(ranking(keys, seed), kind="stable")[:size]]
+    return values[first_in_order(ranking(keys, seed), size)]
 
 
 def class_quotas(counts: np.ndarray, size: int) -> np.ndarray:

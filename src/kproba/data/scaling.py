@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..arrays import Device, is_tensor
 from ..threads import fill_tiles, map_independent
-from .curves import Curves, few, normal_scores
+from .curves import MANY_VALUES, Curves, few, normal_scores
 from .hashing import distinct
 from .items import Sequences
 from .rows import Rows
@@ -39,7 +39,7 @@ class Scaling:
     relevance: np.ndarray
     curves: Curves | None = None
 
-    def __call__(self, X, workers: int = 1):
+    def __call__(self, X):
         """Scaled rows, in the precision of ``X``; a sparse X stays sparse and is only scaled, not shifted."""
         if sparse.issparse(X):
             return _divided(X, self.scale, self.relevance)
@@ -48,8 +48,7 @@ class Scaling:
         if is_tensor(X):
             return self._on_device(Device.of(X), X)
         Z = np.empty_like(X)
-        row_bytes = 4 * X.shape[1] * X.dtype.itemsize
-        fill_tiles(lambda rows: self._scale_tile(X[rows], Z[rows]), len(Z), row_bytes, workers)
+        fill_tiles(lambda rows: self._scale_tile(X[rows], Z[rows]), len(Z), 4 * X.shape[1] * X.dtype.itemsize)
         return Z
 
     def _scale_tile(self, X, Z) -> None:
@@ -177,7 +176,7 @@ def with_normal_scores(robust: Scaling, rows: Rows, workers: int = 1) -> Scaling
     columns = np.flatnonzero(robust.squashed)
     if not len(columns):
         return robust
-    return replace(robust, curves=normal_scores(robust(X, workers), weight, columns, SQUASH_AT, workers))
+    return replace(robust, curves=normal_scores(robust(X), weight, columns, SQUASH_AT, workers))
 
 
 def bent_scaling(scaling: Scaling | None, share: float) -> Scaling | None:
@@ -229,6 +228,10 @@ def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
     return np.exp2(np.round(8.0 * octaves) / 8.0)
 
 
-def scaled_rows(rows: Rows, scaling: Scaling | None, workers: int = 1) -> Rows:
-    """The rows with their columns scaled; None leaves them unchanged."""
-    return rows if scaling is None else rows.replace_inputs(scaling(rows.X, workers))
+def scaled_rows(rows: Rows, scaling: Scaling | None, device: Device | None = None) -> Rows:
+    """The rows with their columns scaled, by a device if they are many; None leaves them unchanged."""
+    if scaling is None:
+        return rows
+    if device is None or not isinstance(rows.X, np.ndarray) or rows.X.size < MANY_VALUES:
+        return rows.replace_inputs(scaling(rows.X))
+    return rows.replace_inputs(device.get(scaling(device.put(rows.X))))

@@ -135,8 +135,15 @@ class Summary:
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
-        known = {"categorical": categorical, "hashes": keys_of_ranking(part.rank, self.seed)}
-        given = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes], **known)
+        given = Rows.of(
+            in_double(part.X),
+            codes,
+            part.weight,
+            len(classes),
+            factors[codes],
+            categorical=categorical,
+            hashes=keys_of_ranking(part.rank, self.seed),
+        )
         rows = given.merged()[0]
         # only the weights are corrected, not the unit that leave-one-out and folds remove
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
@@ -172,8 +179,10 @@ class _Sample:
         """The rows of all parts."""
         if len(parts) == 1:
             return parts[0]
-        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "weight", "rank"))
-        return cls(*columns, *_threshold_of(parts))
+        names = "X", "y", "weight", "rank"
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        threshold, settled = _threshold_of(parts)
+        return cls(**columns, threshold=threshold, settled=settled)
 
     def reduced(self, size: int) -> _Sample:
         """Merge copies of a row, adding their weights, and keep the first distinct rows of all and of each class."""
@@ -234,7 +243,7 @@ def _first_on_device(X, y: np.ndarray, seed: int, size: int, labels: dict[Any, f
 def _label_weights(y: np.ndarray, weight: np.ndarray | None) -> dict[Any, float]:
     """The weight of each label; strings and integers close to each other are counted, which is faster than sorting."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - (low := int(y.min())) < len(y):
-        codes = (y - y.dtype.type(low)).astype(np.intp)
+        codes = (y - y.dtype.type(low) if low else y).astype(np.intp, copy=False)
         counts = np.bincount(codes)
         totals = counts if weight is None else np.bincount(codes, weight)
         return {low + k: float(totals[k]) for k in np.flatnonzero(counts).tolist()}

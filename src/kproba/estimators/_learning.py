@@ -58,7 +58,7 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
     if scaling is not None and _is_auto(model.scaling):
         scaling = with_normal_scores(scaling, data.rows, n_workers(model.n_jobs))
     bends = scaling is not None and scaling.curves is not None and _is_auto(model.scaling)
-    bent = _scaled_in_float32(data.rows, scaling, mode, n_workers(model.n_jobs))
+    bent = _scaled_in_float32(data.rows, scaling, mode, n_workers(model.n_jobs), model.device_)
     with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
         rows = bent(HALFWAY if bends else 1.0)
         all_are_centers = model._ridge_is_noise and model._may_be_local and not data.is_sample
@@ -68,7 +68,9 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
     return learnt, bent_scaling(scaling, learnt.bend)
 
 
-def _scaled_in_float32(rows: Rows, scaling: Scaling | None, mode: str | None, workers: int) -> Callable[[float], Rows]:
+def _scaled_in_float32(
+    rows: Rows, scaling: Scaling | None, mode: str | None, workers: int, device: Device | None
+) -> Callable[[float], Rows]:
     """A function that scales the rows with a share of the curves of ``scaling``, as they would be scaled in float32.
 
     Folds and samples are drawn by keys of the unscaled rows in float32: float32 rows then take the same steps as
@@ -83,9 +85,9 @@ def _scaled_in_float32(rows: Rows, scaling: Scaling | None, mode: str | None, wo
     like = scaling if rounded is rows else fit_scaling(mode, rounded, workers)
 
     def bent(share: float) -> Rows:
-        scaled = scaled_rows(keyed, bent_scaling(scaling, share), workers)
+        scaled = scaled_rows(keyed, bent_scaling(scaling, share), device)
         if rounded is not rows:
-            X = scaled_rows(rounded, bent_scaling(like, share), workers).X
+            X = scaled_rows(rounded, bent_scaling(like, share), device).X
             scaled = scaled.replace_inputs(X) if np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR else scaled
         return most_informative_tags(scaled)
 

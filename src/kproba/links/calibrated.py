@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from ..arrays import Device, Replayed
+from ..arrays import Device
+from ..data.hashing import first_in_order
 from .base import Link, by_row, complete_by_prior, log_softplus, onnx_rise, positive_prior, rise, softmax
 
 #: The link has few parameters, so it is fitted on at most this many rows, and about this many rows times classes.
@@ -40,7 +41,7 @@ class CalibratedSoftmax(Link):
     def fit(cls, held_out, rows, device=None):
         """``device`` computes the loss, if there are enough rows to be worth it."""
         most = min(LINK_ROWS, max(1000, LINK_CELLS // rows.n_classes))
-        some = _smallest(rows.keys, most) if len(rows) > most else slice(None)
+        some = first_in_order(rows.keys, most) if len(rows) > most else slice(None)
         parts = held_out[some], rows.targets(some), rows.weight[some], positive_prior(rows)
         if device is None or parts[0].size < CELLS_ON_DEVICE:
             return SoftmaxFit(*parts).run()
@@ -67,13 +68,6 @@ class CalibratedSoftmax(Link):
         q = (scores + (1.0 - g) * self.prior).maximum(self.span[0]).minimum(self.span[1])
         risen = onnx_rise(self.sharpness, q, self.prior)
         return (risen * self.slope + np.log(self.prior) + g.maximum(0.0).minimum(1.0) * self.offset).softmax()
-
-
-def _smallest(keys: np.ndarray, size: int) -> np.ndarray:
-    """The places of the smallest keys in order, those of equal keys in theirs."""
-    bound = np.partition(keys, size)[size]
-    near = np.flatnonzero(keys <= bound)  # there may be more than ``size`` of them
-    return near[np.argsort(keys[near], kind="stable")[:size]]
 
 
 class SoftmaxFit:
@@ -143,12 +137,12 @@ class DeviceSoftmaxFit(SoftmaxFit):
         super().__init__(scores, targets, weight, prior)
         self.device = device
         self._there = [device.put(part) for part in (self.q, self.g, self.targets, self.share, self.prior)]
-        self._sums = Replayed(device, self._sums_over_rows)
 
     def loss(self, x):
         c = len(self.prior)
         log_a, log_k, delta, offset = self._split(x)
-        value, by_log_k, *slopes = self._sums(np.concatenate([np.exp(log_a + delta), [np.exp(log_k)], offset])).tolist()
+        there = self.device.put(np.concatenate([np.exp(log_a + delta), [np.exp(log_k)], offset]))
+        value, by_log_k, *slopes = self.device.get(self._sums_over_rows(there)).tolist()
         by_slope, by_offset = np.array(slopes[:c]), np.array(slopes[c:])
         penalty = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
         shift = log_k - self.start[1]

@@ -51,7 +51,7 @@ class DeviceDesign(Design):
         return self.device.get(self.there)
 
     @cached_property
-    def basis_for_scores(self) -> DeviceBasis:  # type: ignore[override]
+    def basis_for_scores(self) -> DeviceBasis:
         return DeviceBasis.of(self.basis, self.device, use_float64=True)
 
     def gram_of_centers(self) -> np.ndarray:
@@ -129,13 +129,12 @@ class DeviceDesign(Design):
         lower = self._factored(objective, system, diagonals)
         if lower is None:  # some class needs more than the usual diagonal
             size = float(np.diagonal(objective.gram).mean())
-            each = zip(range(len(weights)), diagonals)
-            lower = xp.stack(
-                [
-                    with_jitter(lambda e, k=k: device.cholesky(system[k, ...] + e * one), diagonal, size, objective.rho)
-                    for k, diagonal in each
-                ]
-            )
+
+            def one_by_one(k: int):
+                own = system[k, ...]
+                return with_jitter(lambda e: device.cholesky(own + e * one), diagonals[k], size, objective.rho)
+
+            lower = xp.stack([one_by_one(k) for k in range(len(weights))])
         return device.solve_lower(lower, xp.broadcast_to(phi.mT, (len(weights), *phi.mT.shape)))
 
     def _factored(self, objective, system, diagonals: np.ndarray) -> Any:
@@ -150,20 +149,24 @@ class DeviceDesign(Design):
 class DevicePreconditioner(Preconditioner):
     """A factor on a device, for vectors there and for those of NumPy."""
 
+    design: Any
+    lower: Any
+    taken: Any
+
     def __init__(self, lower, weight, design: DeviceDesign, rho: float):
         for name, value in {"lower": lower, "taken": weight, "design": design, "rho": rho, "own": None}.items():
             object.__setattr__(self, name, value)
 
     @cached_property
-    def factors(self) -> list[CholeskyFactor]:  # type: ignore[override]
+    def factors(self) -> list[CholeskyFactor]:
         return [CholeskyFactor(np.asfortranarray(self.design.device.get(self.lower)))]
 
     @cached_property
-    def weight(self) -> np.ndarray:  # type: ignore[override]
+    def weight(self) -> np.ndarray:
         return self.design.device.get(self.taken)
 
     @cached_property
-    def psi(self) -> Any:  # type: ignore[override]
+    def psi(self) -> Any:
         return self.design.solved_by(self.lower)
 
     def whiten(self, G):
@@ -272,7 +275,8 @@ class DeviceObjective:
 
     @cached_property
     def _contrasts(self) -> Any:
-        return self.design.device.put(self.here.loss._contrasts)
+        loss: Any = self.here.loss
+        return self.design.device.put(loss._contrasts)
 
     def _evaluate(self, U) -> tuple[Any, Any]:
         """The loss, a tensor, and the probabilities: see :meth:`.losses.Multinomial.evaluate`."""

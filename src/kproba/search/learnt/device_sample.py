@@ -92,7 +92,7 @@ class FusedPairs:
     """The same by kernels for a GPU."""
 
     def __init__(self, device: Device, turned, layout: Layout):
-        self._turned, self._has_sums, self._xp = turned, layout.has_sums, device.xp
+        self._turned, self._has_sums = turned, layout.has_sums
 
     def values(self, columns, one_over_room):
         from ...kernels.device_learnt import each_kernel  # imported here because Triton requires CUDA
@@ -113,17 +113,11 @@ class DeviceSample:
     """
 
     def __init__(self, device: Device, layout: Layout, loss: Callable[..., Slopes]):
-        self.device, self.layout, self.loss = device, layout, loss
-        codes = np.isin(np.arange(layout.n_columns), layout.categorical)
-        self._codes = device.put(codes[None].astype(np.float64))
-        self._one: Any = None
-        self._replayed = Replayed(device, self._loss_and_gradient)
+        self._replayed = Replayed(device, _Step(device, layout, loss))
 
     def load(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, blocks: None = None) -> None:
         """Take other rows; there are no blocks on a device."""
         self._rows = np.ascontiguousarray(X.T, dtype=np.float32), Y.astype(np.float64, copy=False), weight
-        if self._one is None:
-            self._one = self.device.eye(len(X))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The loss, without the prior of the parameters, and its gradient."""
@@ -132,18 +126,27 @@ class DeviceSample:
             raise np.linalg.LinAlgError(NOT_DEFINITE)
         return loss, np.array(gradient)
 
-    def _loss_and_gradient(self, turned, Y, weight, x):
-        """Whether the factor failed, the loss and the gradient, as one vector."""
+
+class _Step:
+    """Whether the Cholesky factor failed, the loss and the gradient, as one vector."""
+
+    def __init__(self, device: Device, layout: Layout, loss: Callable[..., Slopes]):
+        self.device, self.layout, self.loss = device, layout, loss
+        codes = np.isin(np.arange(layout.n_columns), layout.categorical)
+        self._codes = device.put(codes[None].astype(np.float64))
+
+    def __call__(self, turned, Y, weight, x):
+        """Of rows (d, m) in float32, targets, weights and parameters."""
         device, xp, part = self.device, self.device.xp, self.layout.split(x)
-        table = _Table.of(xp, part, self.layout.n_columns)
+        table, one = _Table.of(xp, part, self.layout.n_columns), device.eye(turned.shape[1])
         pairs: Any = (FusedPairs if device.has_triton else PlainPairs)(device, turned, self.layout)
         columns = xp.concat([table.rates, table.share[None, :], self._codes])
         each = pairs.values(xp.astype(columns, xp.float32), xp.astype(table.one_over_room, xp.float32))
         amplitudes = xp.astype(table.a[: each.shape[0]], xp.float32)
         K = xp.sum(each * amplitudes[:, None, None], axis=0)
         noise = xp.exp(part["noise"]) / weight
-        lower, failed = device.cholesky_and_flag(device.to_float64(K) + self._one * noise)
-        found = DeviceLeaveOneOut.by_factor(device, lower, Y, self._one)
+        lower, failed = device.cholesky_and_flag(device.to_float64(K) + one * noise)
+        found = DeviceLeaveOneOut.by_factor(device, lower, Y, one)
         loss, R, by_link = self.loss(part, found.scores, Y, weight / xp.sum(weight))
         V = found.gradient(xp, R)
         v = xp.astype(V, xp.float32)

@@ -191,7 +191,9 @@ class Run:
     """The steps taken without one fold, and the judgement of its rows."""
 
     def __init__(self, rows: Rows, held_out: np.ndarray, seed: int, device: Device | None = None):
-        self._numbers = np.setdiff1d(np.arange(len(rows)), held_out)
+        is_inside = np.ones(len(rows), dtype=bool)
+        is_inside[held_out] = False
+        self._numbers = np.flatnonzero(is_inside)
         inside, outside = rows.take(self._numbers), rows.take(held_out)
         self._judged = held_out[np.sort(sample_rows(outside, JUDGED_ROWS, seed))]
         self._fitted = self._numbers[np.sort(sample_rows(inside, FIT_ROWS, seed))]
