@@ -6,12 +6,12 @@ import torch
 import triton
 import triton.language as tl
 
-#: Tile of the result, rows of one step, warps of a program and steps that are loaded ahead.
-TILE, STEP, WARPS, STAGES = 64, 64, 4, 3
+#: Height and width of a tile of the result, rows of one step, warps of a program and steps that are loaded ahead.
+HEIGHT, WIDTH, STEP, WARPS, STAGES = 128, 64, 64, 8, 4
 #: Rows whose sums of products of bytes cannot overflow 32 bits, and rows that are worth a program of their own.
 MOST_ROWS, FEWEST_ROWS = 32_768, 4096
 #: Programs per multiprocessor that keep it busy.
-PROGRAMS = 6
+PROGRAMS = 3
 #: Values split by one program.
 VALUES = 4096
 
@@ -34,24 +34,28 @@ def _split(phi, mean, step, bytes_, m, n_left, stride, VALUES: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["b"])
-def _squares(bytes_, out, b, stride, n_rows, TILE: tl.constexpr, STEP: tl.constexpr):
-    """One tile of the lower triangle of qqᵀ over some of the rows, with q = 2¹⁶·x + 2⁸·y + z."""
+def _squares(bytes_, out, b, stride, n_rows, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, STEP: tl.constexpr):
+    """One tile of the lower triangle of qqᵀ over some of the rows, with q = 2¹⁶·x + 2⁸·y + z.
+
+    The tiles of row i, of which there are r·(i + 1) for r = height/width, come after r·i(i + 1)/2 others.
+    """
+    r: tl.constexpr = HEIGHT // WIDTH
     t = tl.program_id(0)
-    i = ((tl.sqrt(8.0 * t + 1.0) - 1.0) / 2.0).to(tl.int32)
-    i = tl.where(i * (i + 1) // 2 > t, i - 1, i)  # the root may be rounded
-    i = tl.where((i + 1) * (i + 2) // 2 <= t, i + 1, i)
-    j = t - i * (i + 1) // 2
-    left = (i * TILE + tl.arange(0, TILE)).to(tl.int64)
-    right = (j * TILE + tl.arange(0, TILE)).to(tl.int64)
+    i = ((tl.sqrt(8.0 * t / r + 1.0) - 1.0) / 2.0).to(tl.int32)
+    i = tl.where(r * i * (i + 1) // 2 > t, i - 1, i)  # the root may be rounded
+    i = tl.where(r * (i + 1) * (i + 2) // 2 <= t, i + 1, i)
+    j = t - r * i * (i + 1) // 2
+    left = (i * HEIGHT + tl.arange(0, HEIGHT)).to(tl.int64)
+    right = (j * WIDTH + tl.arange(0, WIDTH)).to(tl.int64)
     k = tl.program_id(1) * n_rows + tl.arange(0, STEP)
     at_left, at_right = left[:, None] * stride + k[None, :], right[None, :] * stride + k[:, None]
     is_left, is_right = (left < b)[:, None], (right < b)[None, :]
     plane = b.to(tl.int64) * stride
-    xx = tl.zeros((TILE, TILE), dtype=tl.int32)
-    xy = tl.zeros((TILE, TILE), dtype=tl.int32)
-    yy = tl.zeros((TILE, TILE), dtype=tl.int32)
-    yz = tl.zeros((TILE, TILE), dtype=tl.int32)
-    zz = tl.zeros((TILE, TILE), dtype=tl.int32)
+    xx = tl.zeros((HEIGHT, WIDTH), dtype=tl.int32)
+    xy = tl.zeros((HEIGHT, WIDTH), dtype=tl.int32)
+    yy = tl.zeros((HEIGHT, WIDTH), dtype=tl.int32)
+    yz = tl.zeros((HEIGHT, WIDTH), dtype=tl.int32)
+    zz = tl.zeros((HEIGHT, WIDTH), dtype=tl.int32)
     for _ in range(0, n_rows, STEP):
         x = tl.load(bytes_ + at_left, mask=is_left, other=0)
         y = tl.load(bytes_ + plane + at_left, mask=is_left, other=0)
@@ -82,7 +86,8 @@ def add_products(squares, products, phi, mean, step, codes) -> None:
     """
     (b, m), k = phi.shape, products.shape[1]
     n_left = b + k
-    n_tiles = triton.cdiv(n_left, TILE) * (triton.cdiv(n_left, TILE) + 1) // 2
+    n_tall = triton.cdiv(n_left, HEIGHT)
+    n_tiles = HEIGHT // WIDTH * n_tall * (n_tall + 1) // 2
     n_processors = torch.cuda.get_device_properties(phi.device).multi_processor_count
     wanted = min(triton.cdiv(m, FEWEST_ROWS), triton.cdiv(PROGRAMS * n_processors, n_tiles))
     n_parts = max(triton.cdiv(m, MOST_ROWS), wanted)
@@ -94,7 +99,8 @@ def add_products(squares, products, phi, mean, step, codes) -> None:
     sums = torch.zeros((n_parts, n_left, n_left), dtype=torch.float64, device=phi.device)
     with torch.cuda.device(phi.device):
         _split[(b, triton.cdiv(stride, VALUES))](phi.contiguous(), mean, step, bytes_, m, n_left, stride, VALUES)
-        _squares[(n_tiles, n_parts)](bytes_, sums, n_left, stride, part, TILE, STEP, num_warps=WARPS, num_stages=STAGES)
+        shape = {"HEIGHT": HEIGHT, "WIDTH": WIDTH, "STEP": STEP, "num_warps": WARPS, "num_stages": STAGES}
+        _squares[(n_tiles, n_parts)](bytes_, sums, n_left, stride, part, **shape)
     for each in sums:
         squares += each[:b, :b]
         products += each[b:, :b].mT

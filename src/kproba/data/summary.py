@@ -275,6 +275,9 @@ def _needed(y: np.ndarray, rank: np.ndarray, threshold: np.uint64, settled: tupl
 
 def _frequent(y: np.ndarray) -> tuple:
     """The labels that occur often enough."""
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - (low := int(y.min())) < len(y):  # faster than one by one
+        counts = np.bincount((y - y.dtype.type(low)).astype(np.intp))
+        return tuple(low + k for k in np.flatnonzero(counts >= CLASS_ROWS).tolist())
     return tuple(label for label, count in Counter(y.tolist()).items() if count >= CLASS_ROWS)
 
 
