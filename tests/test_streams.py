@@ -194,6 +194,15 @@ class TestLook:
             look = look.add(chunk)
         return look
 
+    def test_parts_may_be_joined_at_the_end(self, data):
+        at_once, later = self.total(self.chunks(data)), Summary(SAMPLE, 0)
+        for chunk in self.chunks(data):
+            later.collect(chunk)
+        assert later.settled().settled() is later and set(vars(later)) == set(vars(at_once))
+        a, b = (look.rows(look.classes(), None)[0] for look in (at_once, later))
+        np.testing.assert_array_equal(a.keys, b.keys)
+        np.testing.assert_array_equal(a.weight, b.weight)
+
     def test_does_not_depend_on_how_rows_are_cut(self, data):
         one, other = self.total(self.chunks(data)), self.total(self.chunks(data, 700)[::-1])
         halves = self.total(self.chunks(data)[:5]) + self.total(self.chunks(data)[5:])
