@@ -22,6 +22,7 @@ from kproba import (
     Polynomial,
     TimesMedian,
 )
+from kproba.estimators import _base
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -602,3 +603,19 @@ def test_indefinite_kernel_matrix(make, centers):
         make(**{**options, "kernel": lambda X, Z: -(X @ Z.T)}).fit(X, Y)
     if make is LSPC:
         is_sound(LSPC(**options, penalty="parameters").fit(K, Y).predict_proba(K), 40, 2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_large_arrays_are_checked_in_parts(bad, monkeypatch):
+    """With the same answers as small ones: infinities are refused, and gaps are missing values."""
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    given = {"kernel": "gaussian", "width": 1.0, "ridge": 1e-2}
+    expected = LSPC(**given).fit(X, y).predict_proba(X)
+    monkeypatch.setattr(_base, "MANY_BYTES", 64)
+    np.testing.assert_array_equal(LSPC(**given).fit(X, y).predict_proba(X), expected)
+    X[17, 1] = bad
+    if np.isnan(bad):
+        assert LSPC(**given).fit(X, y).columns_ is not None
+    else:
+        with pytest.raises(ValueError, match="infinity"):
+            LSPC(**given).fit(X, y)

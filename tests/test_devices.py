@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
@@ -30,10 +30,13 @@ from kproba.arrays import Device, choose, is_tensor, to_numpy
 from kproba.basis import device_basis, device_moments
 from kproba.basis.basis import Basis
 from kproba.basis.device_basis import DeviceBasis
+from kproba.data import scaling as data_scaling
 from kproba.data.encoding import Part
 from kproba.data.hashing import row_keys
 from kproba.data.rows import Rows
-from kproba.data.sources import TensorSource
+from kproba.data.scaling import fit_scaling, scaled_rows
+from kproba.data.sources import Chunk, TensorSource
+from kproba.data.summary import Summary
 from kproba.estimators import _reading
 from kproba.exceptions import ConvergenceWarning
 from kproba.explanations import shapley
@@ -41,6 +44,8 @@ from kproba.explanations.shapley import KernelSum
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Linear, Matern, Pairs, Polynomial
 from kproba.kernels import base as kernels_base
 from kproba.kernels.given import FromCallable
+from kproba.links import calibrated, fit_link
+from kproba.links.calibrated import DeviceSoftmaxFit, SoftmaxFit
 from kproba.problems import device_likelihood, least_squares, leave_one_out
 from kproba.problems.device_likelihood import DeviceDesign, design_on
 from kproba.problems.least_squares import LeastSquares
@@ -131,6 +136,56 @@ class TestParts:
             (loss, gradient), (expected, slopes) = there(x), here(x)
             assert loss == pytest.approx(expected, rel=1e-5)
             assert_allclose(gradient, slopes, atol=1e-5)
+
+    def test_a_sample_without_a_factor(self, tensor):
+        """Ten copies of a row without noise have a singular kernel matrix."""
+        rows = Rows.of(np.zeros((10, 2)), np.arange(10) % 2, np.ones(10), 2)
+        layout = Layout(2, 2)
+        objective = Objective(rows, np.zeros(sum(layout.sizes.values())), layout, 10, Device.of(tensor(rows.X)))
+        objective.load(np.arange(10))
+        with pytest.raises(np.linalg.LinAlgError):
+            objective(layout.join({"noise": -np.inf}))
+
+    def test_the_loss_of_a_link(self, tensor):
+        random = np.random.default_rng(0)
+        scores, prior = random.normal(0.3, 0.5, (50, 3)), np.array([0.2, 0.3, 0.5])
+        scores[0] = -20.0  # below what the exponential resolves
+        parts = scores, np.eye(3)[random.integers(0, 3, 50)], random.uniform(0.5, 2.0, 50), prior
+        here, there = SoftmaxFit(*parts), DeviceSoftmaxFit(*parts, Device.of(tensor(scores)))
+        for x in (np.zeros(8), random.normal(size=8)):
+            (value, slopes), (expected, gradient) = there.loss(x), here.loss(x)
+            assert value == pytest.approx(expected, rel=1e-12)
+            assert_allclose(slopes, gradient, atol=1e-12)
+
+    def test_a_link_of_many_rows_is_fitted_on_the_device(self, rows, tensor, monkeypatch):
+        monkeypatch.setattr(calibrated, "CELLS_ON_DEVICE", 0)
+        scores = 0.7 * rows.targets() + np.random.default_rng(0).normal(0.1, 0.2, (len(rows), 3))
+        here, there = (fit_link("auto", scores, rows, device) for device in (None, Device.of(tensor(scores))))
+        assert_allclose(there.probabilities(scores), here.probabilities(scores), atol=1e-5)
+
+    def test_scaled_rows(self, rows, tensor, monkeypatch):
+        scaling = fit_scaling("quantile", rows)
+        expected = scaled_rows(rows, scaling).X
+        monkeypatch.setattr(data_scaling, "MANY_VALUES", 0)
+        found = scaled_rows(rows, scaling, Device.of(tensor(rows.X))).X
+        assert isinstance(found, np.ndarray) and not np.array_equal(found, rows.X)
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+    @pytest.mark.parametrize("change", ["nothing", "copies", "a rare class"])
+    def test_sample_of_a_tensor(self, change, tensor):
+        """The sample of the first chunk is that of NumPy, whether the device orders it or cannot."""
+        random = np.random.default_rng(0)
+        X, y = random.normal(size=(3000, 3)).astype(np.float32), random.integers(0, 2, 3000)
+        if change == "copies":
+            X[1000:] = X[random.integers(0, 60, 2000)]
+        if change == "a rare class":
+            y[7:900:300] = 5
+        chunks = [Chunk(each, y, None, 0) for each in (X, tensor(X))]
+        here, there = (Summary(500, 3).add(chunk).rows(np.array([0, 1, 5]), None)[0] for chunk in chunks)
+        order = np.argsort(here.keys), np.argsort(there.keys)
+        for name in ("X", "labels", "weight", "keys"):
+            a, b = (getattr(each, name)[place] for each, place in zip((here, there), order))
+            assert_array_equal(a, b)
 
     def test_learns_the_same_kernel(self, rows, tensor):
         here, there = learn(rows, 0), learn(rows, 0, device=Device.of(tensor(rows.X)))
@@ -555,6 +610,53 @@ class TestLikelihoodOnADevice:
         found = leave_one_out.leave_one_out(there.objective(1e-2), point, some, 0.0)
         assert called and np.abs(expected - objective.loss.scores(point.U)[some]).max() > 0.01
         assert_allclose(found, expected, atol=1e-7)
+
+    @pytest.mark.parametrize("base", [False, True])
+    @pytest.mark.parametrize("low_precision", [False, True])
+    def test_what_newton_asks_for(self, rows, tensor, base, low_precision, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        monkeypatch.setattr(device_likelihood, "LOW_PRECISION", 0 if low_precision else 1 << 20)
+        device = Device.of(tensor(rows.X))
+        here = Likelihood(rows, Basis(Gaussian(1.5), rows.X[:60]), base=base)
+        there = replace(here, elsewhere=partial(design_on, device))
+        ours, moved = here.objective(1e-2), there.objective(1e-2)
+        moved = moved.design.moved(moved)
+        random = np.random.default_rng(0)
+        X, V = (random.normal(size=(61, ours.loss.n_columns)) for _ in range(2))
+        a, b = ours.at(X), moved.at(moved.take_in(X))
+        assert b.value == pytest.approx(a.value, rel=1e-10)
+        for expected, found in zip(a[:4], moved.hand_out(b)[:4]):
+            assert_allclose(found, expected, atol=1e-9)
+        assert_allclose(device.get(moved.gradient(b)), ours.gradient(a), atol=1e-7)
+        factor, own = ours.preconditioner(a), moved.preconditioner(b)
+        assert_allclose(own.weight, factor.weight, rtol=1e-9)
+        for name in ("whiten", "unwhiten", "solve"):
+            expected = getattr(factor, name)(V)
+            assert_allclose(device.get(getattr(own, name)(moved.take_in(V))), expected, rtol=1e-6, atol=1e-8)
+            assert_allclose(getattr(own, name)(V), expected, rtol=1e-6, atol=1e-8)  # for those who stay on the CPU
+        product = device.get(moved.whitened_product(b, own, moved.take_in(V)))
+        assert_allclose(product, ours.whitened_product(a, factor, V), atol=1e-3 if low_precision else 1e-8)
+        (_, *numbers), (point, *others) = ours.ray(a, V)(0.3), moved.ray(b, moved.take_in(V))(0.3)
+        assert_allclose(others, numbers, rtol=1e-8)
+        assert_allclose(device.get(point.X), X + 0.3 * V)
+
+    def test_without_a_ridge_newton_stays_on_the_cpu(self, rows, tensor, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        problem = Likelihood(
+            rows, Basis(Gaussian(1.5), rows.X[:5]), elsewhere=partial(design_on, Device.of(tensor(rows.X)))
+        )
+        objective = problem.objective(0.0)
+        assert objective.design.moved(objective) is objective
+
+    def test_leave_one_out_class_by_class_where_one_needs_more(self, rows, tensor, monkeypatch):
+        monkeypatch.setattr(device_likelihood, "FEWEST", 0)
+        here = Likelihood(rows, Basis(Gaussian(1.5), rows.X[:60]), tol=1e-10)
+        there = replace(here, elsewhere=partial(design_on, Device.of(tensor(rows.X))))
+        objective, some = there.objective(1e-2), np.arange(0, 700, 7)
+        point = here.solve(here.objective(1e-2)).point
+        together = leave_one_out.leave_one_out(objective, point, some, 0.0)
+        monkeypatch.setattr(DeviceDesign, "_factored", lambda *args: None)
+        assert_allclose(leave_one_out.leave_one_out(objective, point, some, 0.0), together, atol=1e-9)
 
     def test_few_or_other_rows_stay_on_the_cpu(self, rows):
         assert not DeviceDesign.serves(rows, Basis(Gaussian(1.5), rows.X[:60]))

@@ -8,7 +8,19 @@ import pytest
 from scipy import sparse
 
 from kproba.data import hashing
-from kproba.data.hashing import by_place, distinct, equal_rows, exact_keys, mix, ranking, row_keys, stacked
+from kproba.data.hashing import (
+    are_distinct,
+    by_place,
+    distinct,
+    equal_rows,
+    exact_keys,
+    first_in_order,
+    keys_of_ranking,
+    mix,
+    ranking,
+    row_keys,
+    stacked,
+)
 from kproba.data.items import Items
 
 X = np.array([[0.0, -0.0, 0.0], [1.0, -2.5, 0.0], [1e-300, 7.0, -1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
@@ -189,3 +201,22 @@ def test_ranking(seed):
     keys = np.array([1, 2, 2**63 + 5], dtype=np.uint64)
     seeded = mixed((seed * 0x9E3779B97F4A7C15 + 0xFF51AFD7ED558CCD) % 2**64)
     assert ranking(keys, seed).tolist() == [mixed(k ^ seeded) for k in keys.tolist()]
+
+
+@pytest.mark.parametrize("n_values", [10, 10**9])
+def test_orders_of_keys(n_values):
+    """The fast ways are the plain ones, with and without equal keys."""
+    keys = np.random.default_rng(0).integers(0, n_values, 500).astype(np.uint64)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    for found, expected in zip(distinct(keys), (first, inverse)):
+        np.testing.assert_array_equal(found, expected)
+    for size in (0, 1, 200, 499, 500, 600):
+        np.testing.assert_array_equal(first_in_order(keys, size), np.argsort(keys, kind="stable")[:size])
+    assert are_distinct(keys) == (n_values > 10)
+    np.testing.assert_array_equal(keys_of_ranking(ranking(keys, 3), 3), keys)
+
+
+def test_exact_keys_from_hashes():
+    X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(float)
+    np.testing.assert_array_equal(exact_keys(X, row_keys(X)), exact_keys(X))
+    assert len(np.unique(exact_keys(X, np.zeros(200, np.uint64)))) == len(np.unique(X, axis=0))  # all hashes collide

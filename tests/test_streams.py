@@ -169,9 +169,9 @@ def test_leave_one_out_of_the_sample_is_exact(data, small_sample):
     found = []
     fit_link = lspc.fit_link
 
-    def spy(link, held_out, rows):
+    def spy(link, held_out, rows, device):
         found.append((held_out, rows))
-        return fit_link(link, held_out, rows)
+        return fit_link(link, held_out, rows, device)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lspc, "fit_link", spy)
@@ -193,6 +193,15 @@ class TestLook:
         for chunk in chunks:
             look = look.add(chunk)
         return look
+
+    def test_parts_may_be_joined_at_the_end(self, data):
+        at_once, later = self.total(self.chunks(data)), Summary(SAMPLE, 0)
+        for chunk in self.chunks(data):
+            later.collect(chunk)
+        assert later.settled().settled() is later and set(vars(later)) == set(vars(at_once))
+        a, b = (look.rows(look.classes(), None)[0] for look in (at_once, later))
+        np.testing.assert_array_equal(a.keys, b.keys)
+        np.testing.assert_array_equal(a.weight, b.weight)
 
     def test_does_not_depend_on_how_rows_are_cut(self, data):
         one, other = self.total(self.chunks(data)), self.total(self.chunks(data, 700)[::-1])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -101,6 +103,11 @@ class Device:
         return self._is_cuda and find_spec("triton") is not None
 
     @property
+    def has_streams(self) -> bool:
+        """Whether several threads can keep the device busy side by side."""
+        return self._is_cuda
+
+    @property
     def has_integer_products(self) -> bool:
         """Whether tensor cores multiply 8-bit integers."""
         return self.has_triton and import_module("torch").cuda.get_device_capability(self.name) >= (8, 0)
@@ -134,7 +141,13 @@ class Device:
     def get(self, array) -> np.ndarray:
         """Copy an array from the device to NumPy."""
         if self.library == "torch":
-            return array.detach().cpu().numpy()
+            if not self._is_cuda:
+                return array.detach().cpu().numpy()
+            # memory of NumPy comes in huge pages: new small ones would take longer than the transfer
+            torch, dtype = import_module("torch"), str(array.dtype).rpartition(".")[2]
+            out = np.empty(tuple(array.shape), dtype)
+            torch.from_numpy(out).copy_(array.detach())
+            return out
         if self.library == "cupy":
             return array.get()
         return np.array(np.from_dlpack(array.to_device(self.xp.Device("CPU_DEVICE"))))
@@ -200,12 +213,20 @@ class Device:
         """The lower Cholesky factor, from the lower triangle only; None if the matrix is not positive definite."""
         if self.library == "torch":
             lower, info = import_module("torch").linalg.cholesky_ex(matrix)
-            return None if int(info) else lower
+            return None if int(info.max()) else lower
         try:
             lower = self.xp.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             return None
         return lower if bool(self.xp.all(self.xp.isfinite(lower))) else None  # CuPy returns NaN instead of raising
+
+    def cholesky_and_flag(self, matrix) -> tuple[Any, Any]:
+        """The lower Cholesky factor, and a tensor that is not zero if there is none: nobody waits for the device."""
+        if self.library == "torch":
+            lower, info = import_module("torch").linalg.cholesky_ex(matrix)
+            return lower, self.to_float64(info)
+        lower = self.xp.linalg.cholesky(matrix)
+        return lower, self.to_float64(~self.xp.all(self.xp.isfinite(lower)))
 
     def solve_lower(self, lower, right, transposed: bool = False):
         """L⁻¹B, or L⁻ᵀB."""
@@ -219,6 +240,60 @@ class Device:
         return self.xp.linalg.solve(lower.mT if transposed else lower, right)
 
 
+class Replayed:
+    """A function of tensors that is called with NumPy arrays, of the same shapes each time, and returns one.
+
+    A GPU takes longer to be told about many small operations than to carry them out, so the first call records them
+    and the others replay the record, on a stream of their own: those of several threads run side by side. The function
+    must not read values from the device.
+    """
+
+    def __init__(self, device: Device, function: Callable[..., Any]):
+        self.device, self.function = device, function
+        self._staged: list[Any] = []
+        self._inputs: list[Any] = []
+        self._graph: Any = None
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+        if not self.device._is_cuda:
+            return self.device.get(self.function(*map(self.device.put, arrays)))
+        torch = import_module("torch")
+        if self._graph is None:
+            self._prepare(torch, arrays)
+        with torch.cuda.stream(self._stream):
+            for array, staged, there in zip(arrays, self._staged, self._inputs):
+                np.copyto(staged.numpy(), array)
+                there.copy_(staged, non_blocking=True)
+            if self._graph:
+                self._graph.replay()
+            else:
+                self._out = self.function(*self._inputs)
+            return self.device.get(self._out)
+
+    def _prepare(self, torch, arrays) -> None:
+        """Record the operations, after a call that compiles kernels and loads libraries."""
+        self._stream = torch.cuda.Stream(self.device.name)
+        self._stream.wait_stream(torch.cuda.current_stream(self.device.name))
+        with torch.cuda.stream(self._stream), _recording:
+            # copies from memory that the system cannot move need not be waited for
+            self._staged = [torch.from_numpy(np.array(array)).pin_memory() for array in arrays]
+            self._inputs = [staged.to(self.device.name) for staged in self._staged]
+            self.function(*self._inputs)
+            self._stream.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            try:
+                graph.capture_begin(capture_error_mode="thread_local")  # other threads may use the GPU meanwhile
+                self._out = self.function(*self._inputs)
+                graph.capture_end()
+            except RuntimeError:  # an operation that cannot be recorded: carry it out each time
+                graph = False
+        self._graph = graph
+
+
+#: Held by the thread that records: PyTorch keeps one record at a time.
+_recording = threading.Lock()
+
+
 @lru_cache
 def _namespace(library: str):
     if library == "array_api_strict":
@@ -229,6 +304,23 @@ def _namespace(library: str):
 def namespace_of(*arrays) -> Any:
     """The array API namespace of arrays of one library."""
     return array_api_compat.array_namespace(*arrays)
+
+
+def dot(left, right) -> float:
+    """The sum of the products of all entries of two arrays, as a number."""
+    if isinstance(left, np.ndarray):
+        return float(np.vdot(left, right))
+    return float(namespace_of(left).sum(left * right))
+
+
+def zeros_like(values):
+    """Zeros in the place of an array."""
+    return np.zeros_like(values) if isinstance(values, np.ndarray) else namespace_of(values).zeros_like(values)
+
+
+def copied(values):
+    """A copy in the same place."""
+    return values.copy() if isinstance(values, np.ndarray) else namespace_of(values).asarray(values, copy=True)
 
 
 def in_place(name: str, values):

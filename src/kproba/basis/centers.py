@@ -33,7 +33,7 @@ class Centers(NamedTuple):
 
 def all_centers(rows: Rows, kernel: Kernel) -> Centers:
     """Every distinct row (2010 Eq. 5)."""
-    first, number = distinct(rows.keys)
+    first, number = rows.distinct
     return Centers(_points(rows, first, kernel), row_center=number)
 
 
@@ -51,7 +51,7 @@ def class_centers(rows: Rows, kernel: Kernel, per_class: int | None = None, seed
 
 def subset_centers(rows: Rows, kernel: Kernel, b: int, seed: int) -> Centers:
     """``b`` distinct rows, drawn from the classes in proportion, with at least one per class if b allows."""
-    first, number = distinct(rows.keys)
+    first, number = rows.distinct
     if b >= len(first):
         return Centers(_points(rows, first, kernel), row_center=number)
     return Centers(_points(rows, sample_rows(rows, b, seed), kernel))

@@ -19,7 +19,7 @@ from .moments import Moments
 #: float32 sums are used if every eigenvalue of λP is above the first, exact sums of float32 features if it is above the
 #: second, and float32 features for scores if these lose at most the third.
 RESOLVED, RESOLVED_EXACTLY, LOST = 1e-6, 1e-10, 1e-5
-#: Fewer centres are summed in floating point: PyTorch multiplies no smaller matrices of integers.
+#: Fewer centres are summed in floating point: a tile of the products in integers would be mostly empty.
 FEWEST_EXACT = 32
 
 

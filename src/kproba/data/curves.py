@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..arrays import Device
+from ..threads import map_independent
 
 #: Scores of training rows lie within this many standard deviations and are interpolated between N_KNOTS values.
 FARTHEST_SCORE, N_KNOTS = 3.0, 17
@@ -15,6 +16,8 @@ FARTHEST_SCORE, N_KNOTS = 3.0, 17
 TIED = 2.0**-30
 #: The interquartile range of the normal distribution. Scores are divided by it, as robust scaling would do.
 QUARTILES_APART = 1.3489795003921634
+#: Columns of more values in all are sorted on several threads, and scaled on a device if there is one.
+MANY_VALUES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,21 @@ class Curves:
         return Curves(self.columns[kept], self.knots[:, kept], self.values[:, kept])
 
 
-def normal_scores(X: np.ndarray, weight: np.ndarray, columns: np.ndarray, farthest: float) -> Curves:
+def few(workers: int, n_values: int) -> int:
+    """One worker for columns that take less time than it takes to start more."""
+    return workers if n_values > MANY_VALUES else 1
+
+
+def normal_scores(X: np.ndarray, weight: np.ndarray, columns: np.ndarray, farthest: float, workers: int = 1) -> Curves:
     """The quantiles of a normal distribution at the weighted ranks of the values in some columns of X.
 
     Beyond them the slope is one up to ±``farthest``: rows far from all others must not look like the outermost ones.
     """
-    found = [_continued(*_scores_of_column(X[:, column], weight), farthest) for column in columns]
+
+    def of(column: int):
+        return _continued(*_scores_of_column(X[:, column], weight), farthest)
+
+    found = map_independent(of, list(columns), few(workers, X.size))
     most = max((len(knots) for knots, _ in found), default=1)
     padded = [np.pad(part, (0, most - len(part)), mode="edge") for pair in found for part in pair]
     both = np.array(padded, dtype=np.float64).reshape(len(columns), 2, most)

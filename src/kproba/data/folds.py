@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .hashing import distinct, ranking
+from .hashing import ranking
 from .rows import Rows
 
 
@@ -10,7 +10,7 @@ def stratified_folds(rows: Rows, k: int, seed: int) -> np.ndarray:
     """The fold number of each row: copies of a row, or the user's groups, share a fold, and classes are spread out."""
     if rows.together is not None:
         return _folds_of_groups(rows, k, seed)
-    first, number = distinct(rows.keys)
+    first, number = rows.distinct
     labels = np.zeros(len(rows), dtype=int) if rows.is_multilabel else rows.labels
     order = np.lexsort([ranking(rows.keys[first], seed), labels[first]])
     fold = np.empty(len(first), dtype=int)

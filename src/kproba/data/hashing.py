@@ -65,8 +65,8 @@ def row_keys(X) -> np.ndarray:
     return mix(keys)
 
 
-def exact_keys(X) -> np.ndarray:
-    """One 64-bit key per row, equal for equal rows and for no others.
+def exact_keys(X, hashes: np.ndarray | None = None) -> np.ndarray:
+    """One 64-bit key per row, equal for equal rows and for no others; ``hashes`` are their row keys, if known.
 
     These are the hashes of :func:`row_keys`, unless different rows share a hash: then all but the first of them get
     another key.
@@ -76,7 +76,9 @@ def exact_keys(X) -> np.ndarray:
     >>> len(np.unique(keys))
     2
     """
-    keys = row_keys(X)
+    keys = row_keys(X) if hashes is None else hashes
+    if are_distinct(keys):
+        return keys
     order = np.argsort(keys, kind="stable")
     before, after = order[:-1], order[1:]
     tied = np.flatnonzero(keys[before] == keys[after])
@@ -135,10 +137,14 @@ def _tensor_row_keys(device: Device, X) -> np.ndarray:
     """The same on the device of the rows: PyTorch's signed integers wrap around like unsigned ones."""
     if device.library != "torch":
         return row_keys(device.get(X))
+    return device.get(_tensor_hashes(device, X)).view(np.uint64)
+
+
+def _tensor_hashes(device: Device, X):
+    """The same as signed integers, which stay on the device."""
     odd = device.put(_column_multipliers(X.shape[1]).view(np.int64))
     values = X.detach().to(device.xp.float64) + 0.0
-    keys = _signed_mix((_signed_mix(values.view(device.xp.int64)) * odd).sum(dim=1))
-    return device.get(keys).view(np.uint64)
+    return _signed_mix((_signed_mix(values.view(device.xp.int64)) * odd).sum(dim=1))
 
 
 def _signed_mix(bits):
@@ -167,10 +173,55 @@ def distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if (keys[1:] >= keys[:-1]).all():  # already sorted
         is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
         return np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    order = np.argsort(keys)  # several times as fast as a stable sort, which matters for equal keys only
+    if (keys[order[1:]] != keys[order[:-1]]).all():
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order))
+        return order, inverse
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first, inverse.ravel()
 
 
+def first_in_order(keys: np.ndarray, size: int) -> np.ndarray:
+    """The places of the smallest keys in order, those of equal keys in theirs."""
+    if size >= len(keys):
+        return np.argsort(keys, kind="stable")
+    near = np.flatnonzero(keys <= np.partition(keys, size)[size])  # more than ``size`` if some are equal
+    return near[np.argsort(keys[near], kind="stable")[:size]]
+
+
+def are_distinct(keys: np.ndarray) -> bool:
+    """Whether no two keys are equal."""
+    ordered = np.sort(keys)
+    return bool((ordered[1:] != ordered[:-1]).all())
+
+
 def ranking(keys: np.ndarray, seed: int) -> np.ndarray:
     """A pseudo-random order of keys that depends only on the seed and the keys."""
-    return mix(keys ^ mix(np.array([seed], dtype=np.uint64) * _GOLDEN + _C1))
+    return mix(keys ^ _mask(seed))
+
+
+def keys_of_ranking(ranks: np.ndarray, seed: int) -> np.ndarray:
+    """The keys from their ranking.
+
+    >>> import numpy as np
+    >>> keys = np.array([1, 2**63], dtype=np.uint64)
+    >>> bool((keys_of_ranking(ranking(keys, 7), 7) == keys).all())
+    True
+    """
+    keys = ranks.copy()
+    for factor in (None, _C2, _C1):  # each step of ``mix`` in reverse; a shift by more than half undoes itself
+        if factor is not None:
+            keys *= np.uint64(pow(int(factor), -1, 2**64))
+        keys ^= keys >> _SHIFT
+    return keys ^ _mask(seed)
+
+
+def ranking_on_device(device: Device, X, seed: int):
+    """The ranking of the rows of a PyTorch tensor, in signed integers of the same order; it stays on the device."""
+    mask = int(_mask(seed).view(np.int64)[0])
+    return _signed_mix(_tensor_hashes(device, X) ^ mask) ^ -(2**63)
+
+
+def _mask(seed: int) -> np.ndarray:
+    return mix(np.array([seed], dtype=np.uint64) * _GOLDEN + _C1)

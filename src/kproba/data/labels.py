@@ -158,7 +158,10 @@ def encode(y: np.ndarray, classes: np.ndarray, message: str = UNKNOWN) -> np.nda
     """The index of each label in the classes; ``message`` is the error about a label that is not among them."""
     kinds = {y.dtype.kind, classes.dtype.kind}
     if kinds <= set("iu") and (np.diff(classes) == 1).all():  # counting is faster than searching
-        codes = y.astype(np.intp) - np.intp(classes[0])
+        codes = y.astype(np.intp)
+        codes -= np.intp(classes[0])
+        if not len(y) or (codes.min() >= 0 and codes.max() < len(classes)):
+            return codes
         unknown = (codes < 0) | (codes >= len(classes))
     elif kinds <= set("iufb") or kinds == {"U"}:
         order = np.argsort(classes, kind="stable")

@@ -66,14 +66,16 @@ class Rows:
         factor: np.ndarray | float = 1.0,
         together=None,
         categorical: tuple[int, ...] = (),
+        hashes: np.ndarray | None = None,
     ) -> Rows:
         """The user's rows, with their weights multiplied by ``factor``.
 
         A weight counts copies of a row, and leave-one-out removes one copy: one unit of weight, or all of a smaller
-        weight. A factor is the importance of each copy, so a copy is removed together with its factor.
+        weight. A factor is the importance of each copy, so a copy is removed together with its factor. ``hashes`` are
+        the keys of :func:`.hashing.row_keys`, if they are known.
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
-        keys, group = exact_keys(X), _tag_groups(labels)
+        keys, group = exact_keys(X, hashes), _tag_groups(labels)
         parts = X, labels, weight * factor, n_classes, number, keys, unit
         return cls(*parts, group=group, together=together, categorical=categorical)
 
@@ -146,7 +148,12 @@ class Rows:
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct rows: a size that does not depend on weights or repetitions."""
-        return len(distinct(self.keys)[0])
+        return len(self.distinct[0])
+
+    @cached_property
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first of each distinct row, sorted by key, and the index of each row among them."""
+        return distinct(self.keys)
 
     def targets(self, rows=slice(None)) -> np.ndarray:
         """Dense targets of some rows: one-hot classes, or the tags and a constant 1 for each group of them."""
@@ -200,7 +207,7 @@ class Rows:
         labels = self.labels
         if self.is_multilabel:
             labels = distinct(exact_keys(np.nan_to_num(labels, nan=2.0)))[1]
-        numbers = distinct(self.keys)[1]
+        numbers = self.distinct[1]
         for part in (labels, self.unit, *([] if self.together is None else [self.together])):
             codes = np.unique(part, return_inverse=True)[1].ravel()
             numbers = distinct(numbers * (int(codes.max()) + 1) + codes)[1]

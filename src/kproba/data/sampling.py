@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .hashing import distinct, ranking
+from .hashing import first_in_order, ranking
 from .rows import Rows
 
 
@@ -16,7 +16,7 @@ def sample_rows(rows: Rows, size: int, seed: int) -> np.ndarray:
 
     The sample depends on the rows and the seed, but not on their order or on repetitions.
     """
-    first, number = distinct(rows.keys)
+    first, number = rows.distinct
     if size >= len(first):
         return first
     if rows.is_multilabel:
@@ -32,7 +32,7 @@ def sample_rows(rows: Rows, size: int, seed: int) -> np.ndarray:
 
 def smallest_keys(keys: np.ndarray, size: int, seed: int, values: np.ndarray) -> np.ndarray:
     """The ``values`` of the ``size`` keys that rank first."""
-    return values[np.argsort(ranking(keys, seed), kind="stable")[:size]]
+    return values[first_in_order(ranking(keys, seed), size)]
 
 
 def class_quotas(counts: np.ndarray, size: int) -> np.ndarray:

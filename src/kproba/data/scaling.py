@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Device, is_tensor
-from ..threads import fill_tiles
-from .curves import Curves, normal_scores
+from ..threads import fill_tiles, map_independent
+from .curves import MANY_VALUES, Curves, few, normal_scores
 from .hashing import distinct
 from .items import Sequences
 from .rows import Rows
@@ -99,7 +99,7 @@ class Scaling:
         return replace(self, relevance=self.relevance * relevance)
 
 
-def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
+def fit_scaling(mode: str | None, rows: Rows, workers: int = 1) -> Scaling | None:
     """The scaling of ``mode`` for these rows; None if there is nothing to scale."""
     if mode not in MODES:
         raise ValueError(f"scaling must be one of {', '.join(map(repr, MODES))}, got {mode!r}.")
@@ -109,8 +109,10 @@ def fit_scaling(mode: str | None, rows: Rows) -> Scaling | None:
         mode, rows = "standard" if mode == "auto" else mode, _frames_of(rows)
     if rows.is_sparse:
         return _scale_only(rows)
-    fit = {"standard": _standard, "quantile": lambda rows: with_normal_scores(_robust(rows), rows)}.get(mode, _robust)
-    return fit(rows).leaving(rows.categorical)
+    if mode == "standard":
+        return _standard(rows).leaving(rows.categorical)
+    fit = _quantile if mode == "quantile" else _robust
+    return fit(rows, workers).leaving(rows.categorical)
 
 
 def _frames_of(rows: Rows) -> Rows:
@@ -153,22 +155,28 @@ def _divided(X, scale: np.ndarray, factor: np.ndarray | float = 1.0) -> sparse.c
     return sparse.csr_array((values * np.broadcast_to(factor, X.shape[1])[X.indices], X.indices, X.indptr), X.shape)
 
 
-def _robust(rows: Rows) -> Scaling:
+def _robust(rows: Rows, workers: int = 1) -> Scaling:
     X = rows.X
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     two_valued = ((low == X) | (high == X)).all(axis=0)
-    quartiles = _weighted_quantiles(rows, (0.25, 0.5, 0.75))
+    quartiles = _weighted_quantiles(rows, (0.25, 0.5, 0.75), workers)
     spread = quartiles[2] - quartiles[0]
     spread = np.where(spread > 0, spread, (high / 2 - low / 2))
     center = np.where(two_valued, low, quartiles[1])
     return _plain(center, np.where(two_valued, high - low, spread), ~two_valued)
 
 
-def with_normal_scores(robust: Scaling, rows: Rows) -> Scaling:
+def _quantile(rows: Rows, workers: int = 1) -> Scaling:
+    return with_normal_scores(_robust(rows, workers), rows, workers)
+
+
+def with_normal_scores(robust: Scaling, rows: Rows, workers: int = 1) -> Scaling:
     """A robust scaling that continues with the normal scores of all columns but those with two values."""
     X, weight = _quantile_rows(rows)
     columns = np.flatnonzero(robust.squashed)
-    return replace(robust, curves=normal_scores(robust(X), weight, columns, SQUASH_AT)) if len(columns) else robust
+    if not len(columns):
+        return robust
+    return replace(robust, curves=normal_scores(robust(X), weight, columns, SQUASH_AT, workers))
 
 
 def bent_scaling(scaling: Scaling | None, share: float) -> Scaling | None:
@@ -178,10 +186,11 @@ def bent_scaling(scaling: Scaling | None, share: float) -> Scaling | None:
     return replace(scaling, curves=scaling.curves.at(share) if share else None)
 
 
-def _weighted_quantiles(rows: Rows, levels) -> np.ndarray:
+def _weighted_quantiles(rows: Rows, levels, workers: int = 1) -> np.ndarray:
     """The smallest values whose cumulative weight reaches each level; repeating a row is the same as weighting it."""
     X, weight = _quantile_rows(rows)
-    found = [_quantiles_of_column(column, weight, levels) for column in X.T]
+    columns = list(X.T)
+    found = map_independent(lambda column: _quantiles_of_column(column, weight, levels), columns, few(workers, X.size))
     return np.array(found, dtype=np.float64).reshape(X.shape[1], len(levels)).T
 
 
@@ -219,6 +228,10 @@ def relevance_weights(sensitivity: np.ndarray, n: int) -> np.ndarray:
     return np.exp2(np.round(8.0 * octaves) / 8.0)
 
 
-def scaled_rows(rows: Rows, scaling: Scaling | None) -> Rows:
-    """The rows with their columns scaled; None leaves them unchanged."""
-    return rows if scaling is None else rows.replace_inputs(scaling(rows.X))
+def scaled_rows(rows: Rows, scaling: Scaling | None, device: Device | None = None) -> Rows:
+    """The rows with their columns scaled, by a device if they are many; None leaves them unchanged."""
+    if scaling is None:
+        return rows
+    if device is None or not isinstance(rows.X, np.ndarray) or rows.X.size < MANY_VALUES:
+        return rows.replace_inputs(scaling(rows.X))
+    return rows.replace_inputs(device.get(scaling(device.put(rows.X))))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Device, is_tensor, to_numpy
-from .hashing import equal_rows, ranking, row_keys
+from .hashing import equal_rows, keys_of_ranking, ranking, ranking_on_device, row_keys
 from .labels import are_strings, class_factors, encode, numbered
 from .rows import Rows
 from .sources import Chunk, in_double
@@ -44,27 +44,54 @@ class Summary:
 
     def add(self, chunk: Chunk, device: Device | None = None) -> Summary:
         """Add a checked chunk; its keys are computed on the device, if given."""
-        weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
+        return self.collect(chunk, device).settled()
+
+    def collect(self, chunk: Chunk, device: Device | None = None) -> Summary:
+        """Add a checked chunk, but leave its part of the sample aside: joining every one of them would copy too much.
+
+        ``settled`` joins them.
+        """
         y = np.asarray(chunk.y)
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("Unknown label type: y has fractional numbers (continuous); a classifier needs classes.")
-        for label, total in _label_weights(y, weight).items():
+        labels = _label_weights(y, chunk.weight)
+        for label, total in labels.items():
             self.label_weight[label] = self.label_weight.get(label, 0.0) + total
-        before = (None, ()) if self.sample is None else (self.sample.threshold, self.sample.settled)
-        keys = row_keys(chunk.X if device is None else device.put(chunk.X))
-        part = _Sample.of(chunk.X, keys, y, weight, self.seed, self.size, *before)
-        self.sample = part if self.sample is None else self.sample + part
+        part = None
+        parts = self._parts
+        if not parts and chunk.weight is None:
+            part = _first_on_device(chunk.X, y, self.seed, self.size, labels)
+        if part is None:
+            before = _threshold_of(parts)
+            keys = row_keys(chunk.X if device is None else device.put(chunk.X))
+            weight = np.ones(chunk.n_rows) if chunk.weight is None else chunk.weight
+            part = _Sample.of(chunk.X, keys, y, weight, self.seed, self.size, *before)
+        parts.append(part)
         self._count(chunk.n_rows, [chunk])
-        if len(self.sample.rank) > 2 * self.size:
-            self.sample = self.sample.reduced(self.size)
+        if sum(len(part.rank) for part in parts) > 2 * self.size:
+            parts[:] = [_Sample.joined(parts).reduced(self.size)]
+        return self
+
+    @property
+    def _parts(self) -> list[_Sample]:
+        """The parts of the sample, only while chunks are collected."""
+        return self.__dict__.setdefault("_aside", [] if self.sample is None else [self.sample])
+
+    def settled(self) -> Summary:
+        """The same with all parts of the sample joined."""
+        parts = self.__dict__.pop("_aside", None)
+        if parts:
+            self.sample = _Sample.joined(parts)
         return self
 
     def __add__(self, other: Summary) -> Summary:
-        total = Summary(self.size, self.seed, self.n_rows, dict(self.label_weight), list(self.chunks), self.sample)
+        self.settled()
+        other.settled()
+        total = Summary(self.size, self.seed, self.n_rows, dict(self.label_weight), list(self.chunks))
         for label, weight in other.label_weight.items():
             total.label_weight[label] = total.label_weight.get(label, 0.0) + weight
         parts = [part for part in (self.sample, other.sample) if part is not None]
-        total.sample = sum(parts[1:], parts[0]).reduced(self.size) if parts else None
+        total.sample = _Sample.joined(parts).reduced(self.size) if parts else None
         total._count(other.n_rows, other.chunks)
         return total
 
@@ -108,7 +135,15 @@ class Summary:
         factors = class_factors(class_weight, classes, np.arange(len(classes)), totals) * np.ones(len(classes))
         found = np.bincount(codes, part.weight, len(classes))
         share = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0) * found.sum() / totals.sum()
-        given = Rows.of(in_double(part.X), codes, part.weight, len(classes), factors[codes], categorical=categorical)
+        given = Rows.of(
+            in_double(part.X),
+            codes,
+            part.weight,
+            len(classes),
+            factors[codes],
+            categorical=categorical,
+            hashes=keys_of_ranking(part.rank, self.seed),
+        )
         rows = given.merged()[0]
         # only the weights are corrected, not the unit that leave-one-out and folds remove
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
@@ -139,13 +174,15 @@ class _Sample:
         X = Device.of(X).take(X, np.flatnonzero(kept)) if is_tensor(X) else X[kept]
         return cls(X, y[kept], weight[kept], rank[kept], threshold, settled)
 
-    def __add__(self, other: _Sample) -> _Sample:
-        known = [one.threshold for one in (self, other) if one.threshold is not None]
-        least = min(known, default=None)
-        settled = {label for one in (self, other) if one.threshold == least for label in one.settled}
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("X", "y", "weight", "rank")}
-        parts = {name: np.concatenate(pair) for name, pair in pairs.items()}
-        return _Sample(**parts, threshold=least, settled=tuple(settled))
+    @classmethod
+    def joined(cls, parts: list[_Sample]) -> _Sample:
+        """The rows of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        names = "X", "y", "weight", "rank"
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        threshold, settled = _threshold_of(parts)
+        return cls(**columns, threshold=threshold, settled=settled)
 
     def reduced(self, size: int) -> _Sample:
         """Merge copies of a row, adding their weights, and keep the first distinct rows of all and of each class."""
@@ -177,11 +214,38 @@ class _Sample:
         return order, ~same_rank
 
 
-def _label_weights(y: np.ndarray, weight: np.ndarray) -> dict[Any, float]:
+def _threshold_of(parts: list[_Sample]) -> tuple[np.uint64 | None, tuple]:
+    """The lowest threshold of some parts, and the labels that have enough rows before it."""
+    least = min((part.threshold for part in parts if part.threshold is not None), default=None)
+    return least, tuple({label for part in parts if part.threshold == least for label in part.settled})
+
+
+def _first_on_device(X, y: np.ndarray, seed: int, size: int, labels: dict[Any, float]) -> _Sample | None:
+    """The sample of the first chunk of a tensor, ordered on its device; None if the usual way is needed.
+
+    That is the case if there are few rows, many copies, or a label that is rare among the rows before the threshold.
+    """
+    device = Device.of(X) if is_tensor(X) else None
+    if device is None or device.library != "torch" or X.shape[0] <= 4 * size:
+        return None
+    ranks, order = ranking_on_device(device, X, seed).sort()
+    rank = device.get(ranks[: 2 * size]).view(np.uint64) ^ np.uint64(2**63)
+    n_near = int((ranks <= ranks[2 * size - 1]).sum())  # copies of the last of them are before the threshold too
+    if n_near != 2 * size or 1 + np.count_nonzero(rank[1:] != rank[:-1]) < size:
+        return None
+    near = order[: 2 * size]
+    y = y[device.get(near)]
+    if not set(labels) <= set(_frequent(y)):
+        return None
+    return _Sample(device.get(X[near]), y, np.ones(2 * size), rank, rank[-1])
+
+
+def _label_weights(y: np.ndarray, weight: np.ndarray | None) -> dict[Any, float]:
     """The weight of each label; strings and integers close to each other are counted, which is faster than sorting."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - (low := int(y.min())) < len(y):
-        codes = (y - y.dtype.type(low)).astype(np.intp)
-        counts, totals = np.bincount(codes), np.bincount(codes, weight)
+        codes = (y - y.dtype.type(low) if low else y).astype(np.intp, copy=False)
+        counts = np.bincount(codes)
+        totals = counts if weight is None else np.bincount(codes, weight)
         return {low + k: float(totals[k]) for k in np.flatnonzero(counts).tolist()}
     if are_strings(y):
         names, codes = numbered(y)
@@ -211,6 +275,9 @@ def _needed(y: np.ndarray, rank: np.ndarray, threshold: np.uint64, settled: tupl
 
 def _frequent(y: np.ndarray) -> tuple:
     """The labels that occur often enough."""
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - (low := int(y.min())) < len(y):  # faster than one by one
+        counts = np.bincount((y - y.dtype.type(low)).astype(np.intp))
+        return tuple(low + k for k in np.flatnonzero(counts >= CLASS_ROWS).tolist())
     return tuple(label for label, count in Counter(y.tolist()).items() if count >= CLASS_ROWS)
 
 
@@ -237,4 +304,7 @@ class SummaryOf(Statistic):
     def add(self, total: Summary, chunk: Chunk) -> Summary:
         if chunk.y is None:
             raise ValueError("the rows have no labels; use open_rows(..., target=...) to name their column, or pass y.")
-        return total.add(chunk, self.device)
+        return total.collect(chunk, self.device)
+
+    def finish(self, total: Summary) -> Summary:
+        return total.settled()

@@ -56,9 +56,9 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
     """Learn the kernel of scaled rows, and with ``scaling="auto"`` the share of normal scores in the scaling."""
     mode = "quantile" if _is_auto(model.scaling) else model.scaling
     if scaling is not None and _is_auto(model.scaling):
-        scaling = with_normal_scores(scaling, data.rows)
+        scaling = with_normal_scores(scaling, data.rows, n_workers(model.n_jobs))
     bends = scaling is not None and scaling.curves is not None and _is_auto(model.scaling)
-    bent = _scaled_in_float32(data.rows, scaling, mode)
+    bent = _scaled_in_float32(data.rows, scaling, mode, n_workers(model.n_jobs), model.device_)
     with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
         rows = bent(HALFWAY if bends else 1.0)
         all_are_centers = model._ridge_is_noise and model._may_be_local and not data.is_sample
@@ -68,7 +68,9 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
     return learnt, bent_scaling(scaling, learnt.bend)
 
 
-def _scaled_in_float32(rows: Rows, scaling: Scaling | None, mode: str | None) -> Callable[[float], Rows]:
+def _scaled_in_float32(
+    rows: Rows, scaling: Scaling | None, mode: str | None, workers: int, device: Device | None
+) -> Callable[[float], Rows]:
     """A function that scales the rows with a share of the curves of ``scaling``, as they would be scaled in float32.
 
     Folds and samples are drawn by keys of the unscaled rows in float32: float32 rows then take the same steps as
@@ -80,12 +82,12 @@ def _scaled_in_float32(rows: Rows, scaling: Scaling | None, mode: str | None) ->
     is_exact, is_finite = (single == rows.X).all(), np.isfinite(single).all()
     keyed = rows if is_exact else replace(rows, keys=exact_keys(single))
     rounded = rows.replace_inputs(single.astype(np.float64)) if is_finite and not is_exact else rows
-    like = scaling if rounded is rows else fit_scaling(mode, rounded)
+    like = scaling if rounded is rows else fit_scaling(mode, rounded, workers)
 
     def bent(share: float) -> Rows:
-        scaled = scaled_rows(keyed, bent_scaling(scaling, share))
+        scaled = scaled_rows(keyed, bent_scaling(scaling, share), device)
         if rounded is not rows:
-            X = scaled_rows(rounded, bent_scaling(like, share)).X
+            X = scaled_rows(rounded, bent_scaling(like, share), device).X
             scaled = scaled.replace_inputs(X) if np.abs(X - scaled.X).max(initial=0.0) < FLOAT32_ERROR else scaled
         return most_informative_tags(scaled)
 
@@ -120,7 +122,7 @@ def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, solution: Solut
     """
     scores = solution.held_out if solution.without_copies is None else solution.without_copies()
     unseen, others = np.flatnonzero(learnt.fold == 0), np.flatnonzero(learnt.fold < 0)
-    link = fit_link(model.link, solution.held_out[others], scaled.take(others))
+    link = fit_link(model.link, solution.held_out[others], scaled.take(others), model.device_)
     proba = np.full((len(scaled), scaled.n_classes), np.nan)
     proba[unseen] = in_blocks(link.probabilities, scores[unseen])
     return proba

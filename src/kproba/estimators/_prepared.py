@@ -17,12 +17,12 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     kernels = [Precomputed(training=data.inputs)] if model._is_precomputed else as_kernels(model.kernel)
     kernels = [_bound(kernel, model).for_codes(data.rows.categorical) for kernel in kernels]
     scaling = model._fit_scaling(data.rows, kernels)
-    rows = scaled_rows(data.rows, scaling)
+    rows = scaled_rows(data.rows, scaling, model.device_)
     model._check_units(rows, kernels, scaling, data.seed)
     learnt = None
     if learns_kernel(model, rows):
         learnt, scaling = learn_kernel(model, scaling, data)
-        kernels, rows = model._variants(learnt.kernel), scaled_rows(data.rows, scaling)
+        kernels, rows = model._variants(learnt.kernel), scaled_rows(data.rows, scaling, model.device_)
     few = rows if most_rows is None else subsample(rows, most_rows, data.seed)
     kernels = [kernel.prepared(few.X, n_workers(model.n_jobs), model.verbose) for kernel in kernels]
     return Prepared(rows, few, kernels, scaling, learnt)

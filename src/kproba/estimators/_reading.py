@@ -231,10 +231,8 @@ def in_memory_source(X, y, sample_weight, wanted: bool = False) -> ArraySource |
             raise ValueError("partial_fit, classes and checkpoint need dense rows with one label each.")
         return None
     check_lengths(X, labels)
-    if is_tensor(X):
-        weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
-        return TensorSource(X, column_or_1d(y), weight)
-    return ArraySource(X, column_or_1d(y), check_weights(sample_weight, X.shape[0]))
+    weight = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+    return (TensorSource if is_tensor(X) else ArraySource)(X, column_or_1d(y), weight)
 
 
 def _are_plain(y) -> bool:

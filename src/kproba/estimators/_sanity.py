@@ -23,6 +23,7 @@ from ..kernels.dot import Linear, Polynomial
 from ..kernels.radial import DivergenceKernel, Radial
 from ..messages import listing, warn
 from ..search.widths import TimesMedian, median_width, width_candidates
+from ..threads import one_blas_thread
 
 #: Numbers of rows whose kernel values with each other are checked.
 SOME_ROWS, OTHER_ROWS = 200, 1000
@@ -142,7 +143,8 @@ def _warn_of_width(rows: Rows, kernels: Sequence[Kernel], is_scaled: bool, seed:
     apart = rows.keys[some][:, None] != rows.keys[others]
     if not apart.any():
         return
-    values = [kernel(rows.X[some], rows.X[others])[apart] for kernel in kernels]
+    with one_blas_thread():  # so few rows take one thread less time than it takes to wake the others
+        values = [kernel(rows.X[some], rows.X[others])[apart] for kernel in kernels]
     if all(each.max() < NOTHING for each in values):
         found = f"below {NOTHING:g} and no two rows look similar to the model"
     elif all(each.min() > 1.0 - NOTHING for each in values):

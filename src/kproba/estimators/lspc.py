@@ -415,7 +415,7 @@ class LSPC(TakesMoreRows, CenterClassifier):
         self.search_results_ = tried  # the first rows selected the parameters, so their search is the one to report
 
     def _store_solution(self, solved: Candidate, record: SearchRecord, rows: Rows) -> None:
-        self._store(solved, fit_link(self.link, solved.solution.held_out, rows), record, rows)
+        self._store(solved, fit_link(self.link, solved.solution.held_out, rows, self.device_), record, rows)
         self.penalty_ = "rkhs" if self._is_rkhs else "parameters"
 
     _ridge_is_noise = True

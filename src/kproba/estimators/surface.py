@@ -263,7 +263,7 @@ class SurfaceKernelClassifier(TakesMoreRows, KernelClassifier):
         wanted = self.loo != "auto" or as_link(self.link).is_calibrated
         self._store_maximum(problem, problem.maximum, rows)
         held_out = problem.held_out if wanted else None
-        self.link_ = fit_link(self.link, held_out, rows)
+        self.link_ = fit_link(self.link, held_out, rows, self.device_)
         return held_out
 
     def _fit_sums(self, rows: Rows, partial: Partial) -> None:

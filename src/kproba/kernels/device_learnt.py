@@ -15,7 +15,7 @@ import triton.language as tl
 LARGE, SMALL, MANY, SIDE = 64, 32, 1 << 21, 32
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "b", "d"])  # a kernel for every kind of size would have to be compiled
 def _fill(X, Z, columns, out, n, b, d, a, MIXED: tl.constexpr, SUMS: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
     """One tile of the mixture (n, b), or of the four kernels (4, n, b).
 
@@ -55,7 +55,7 @@ def _fill(X, Z, columns, out, n, b, d, a, MIXED: tl.constexpr, SUMS: tl.constexp
             tl.store(out + 3 * size + place, tl.load(a + 3) * pairs, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["m", "d"])
 def _reduce(X, columns, weights, out, m, d, SUMS: tl.constexpr, SIDE: tl.constexpr):
     """The sums over one tile of pairs of :func:`gradient_sums`, for every column (6, d)."""
     i, j = tl.program_id(0) * SIDE + tl.arange(0, SIDE), tl.program_id(1) * SIDE + tl.arange(0, SIDE)
@@ -94,15 +94,18 @@ def mixture(X, Z, columns, amplitudes):
     return _filled(X.T.contiguous(), Z.T.contiguous(), columns, amplitudes, True, has_sums)[0]
 
 
-def each_kernel(turned, columns, room: float, has_sums: bool):
+def each_kernel(turned, columns, one_over_room, has_sums: bool):
     """The four kernels (4, m, m) of all pairs of rows, or only the first two; ``turned`` (d, m) are the columns."""
-    return _filled(turned, turned, columns, (1.0, 1.0, 1.0, 1.0 / room), False, has_sums)
+    amplitudes = torch.cat([torch.ones(3, dtype=turned.dtype, device=turned.device), one_over_room.reshape(1)])
+    return _filled(turned, turned, columns, amplitudes, False, has_sums)
 
 
 def _filled(X, Z, columns, amplitudes, is_mixed: bool, has_sums: bool):
     """From rows X (d, n) and centres Z (d, b), transposed."""
     (d, n), b = X.shape, Z.shape[1]
-    planes, side = 1 if is_mixed else 4 if has_sums else 2, LARGE if n * b >= MANY else SMALL
+    # large tiles of float64 would not fit into the registers
+    is_large = n * b >= MANY and X.dtype == torch.float32
+    planes, side = 1 if is_mixed else 4 if has_sums else 2, LARGE if is_large else SMALL
     out = torch.empty((planes, n, b), dtype=X.dtype, device=X.device)
     a = torch.asarray(amplitudes, dtype=X.dtype, device=X.device)
     grid = (triton.cdiv(n, side), triton.cdiv(b, side))

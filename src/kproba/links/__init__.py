@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Device
 from ..data.rows import Rows
 from ..validation import is_subclass, look_up
 from .base import (
@@ -63,9 +64,10 @@ def as_link(link: Any, known: Mapping[str, type[Link]] = LINKS) -> type[Link]:
     return look_up("link", link, known, lambda own: is_subclass(own, Link), "a subclass of Link")
 
 
-def fit_link(link, held_out: np.ndarray | None, rows: Rows) -> Link:
+def fit_link(link, held_out: np.ndarray | None, rows: Rows, device: Device | None = None) -> Link:
     """The link for predictions; a calibrated one is fitted on held-out scores (n, k) of the rows."""
-    return as_link(link).fit(held_out, rows)
+    kind = as_link(link)
+    return kind.fit(held_out, rows, device) if kind is Calibrated else kind.fit(held_out, rows)
 
 
 def link_flag(link, flag: str) -> bool:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from ..arrays import Device, Replayed
+from ..data.hashing import first_in_order
+from ..threads import one_blas_thread
 from .base import Link, by_row, complete_by_prior, log_softplus, onnx_rise, positive_prior, rise, softmax
 
 #: The link has few parameters, so it is fitted on at most this many rows, and about this many rows times classes.
 LINK_ROWS, LINK_CELLS = 20_000, 100_000
+#: Fewer rows times classes are not worth a device.
+CELLS_ON_DEVICE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,14 @@ class CalibratedSoftmax(Link):
     is_calibrated: ClassVar[bool] = True
 
     @classmethod
-    def fit(cls, held_out, rows):
+    def fit(cls, held_out, rows, device=None):
+        """``device`` computes the loss, if there are enough rows to be worth it."""
         most = min(LINK_ROWS, max(1000, LINK_CELLS // rows.n_classes))
-        some = np.argsort(rows.keys, kind="stable")[:most] if len(rows) > most else slice(None)
-        return SoftmaxFit(held_out[some], rows.targets(some), rows.weight[some], positive_prior(rows)).run()
+        some = first_in_order(rows.keys, most) if len(rows) > most else slice(None)
+        parts = held_out[some], rows.targets(some), rows.weight[some], positive_prior(rows)
+        if device is None or parts[0].size < CELLS_ON_DEVICE:
+            return SoftmaxFit(*parts).run()
+        return DeviceSoftmaxFit(*parts, device).run()
 
     def decision(self, scores):
         g = np.clip(scores.sum(axis=1, keepdims=True), 0.0, 1.0)
@@ -133,3 +143,55 @@ class SoftmaxFit:
         value += penalty @ [shift**2, delta @ delta, offset @ offset]
         parts = [[by_slope.sum(), by_sharpness + 2 * penalty[0] * shift], by_slope + 2 * penalty[1] * delta]
         return float(value), np.concatenate([*parts, by_offset + 2 * penalty[2] * offset])
+
+
+class DeviceSoftmaxFit(SoftmaxFit):
+    """The same with the rows on a device."""
+
+    def __init__(self, scores, targets, weight, prior, device: Device):
+        super().__init__(scores, targets, weight, prior)
+        parts = self.q, self.g, self.targets, self.share, self.prior
+        self._sums = Replayed(device, partial(_sums_over_rows, device.xp, *map(device.put, parts)))
+
+    def run(self):
+        with one_blas_thread():  # others would spin between the few numbers of a step, and slow down everything else
+            return super().run()
+
+    def loss(self, x):
+        c = len(self.prior)
+        log_a, log_k, delta, offset = self._split(x)
+        value, by_log_k, *slopes = self._sums(np.concatenate([np.exp(log_a + delta), [np.exp(log_k)], offset])).tolist()
+        by_slope, by_offset = np.array(slopes[:c]), np.array(slopes[c:])
+        penalty = np.array([self.sharpness_penalty, self.slope_penalty, self.offset_penalty]) / self.total
+        shift = log_k - self.start[1]
+        value += penalty @ [shift**2, delta @ delta, offset @ offset]
+        parts = [[by_slope.sum(), by_log_k + 2 * penalty[0] * shift], by_slope + 2 * penalty[1] * delta]
+        return float(value), np.concatenate([*parts, by_offset + 2 * penalty[2] * offset])
+
+
+def _sums_over_rows(xp, q, g, targets, share, prior, x):
+    """The mean loss and its derivatives by log κ, log slope and offset, from x: the slopes, κ and offsets."""
+    c = q.shape[1]
+    slope, kappa, offset = x[:c], x[c], x[c + 1 :]
+    value, of_q = _log_softplus_and_slope(xp, kappa * q)
+    value_there, of_prior = _log_softplus_and_slope(xp, kappa * prior)
+    risen = value - value_there
+    logits = xp.log(prior) + slope * risen + g * offset
+    logits = logits - xp.max(logits, axis=1, keepdims=True)
+    p = xp.exp(logits)
+    norm = xp.sum(p, axis=1, keepdims=True)
+    loss = xp.sum(share * (xp.log(norm) - xp.sum(targets * logits, axis=1, keepdims=True)))
+    residual = share * (p / norm - targets)
+    by_slope = slope * xp.sum(residual * risen, axis=0)
+    by_log_k = xp.sum(slope * xp.sum(residual * (of_q - of_prior), axis=0))
+    by_offset = xp.sum(residual * g, axis=0)
+    return xp.concat([xp.reshape(each, (-1,)) for each in (loss, by_log_k, by_slope, by_offset)])
+
+
+def _log_softplus_and_slope(xp, z):
+    """:func:`.base.log_softplus_and_slope` of tensors."""
+    bounded, is_low = xp.clip(z, -30.0, None), z < -30.0
+    small = xp.exp(-xp.abs(bounded))
+    softplus = xp.clip(bounded, 0.0, None) + xp.log1p(small)
+    slope = bounded * xp.where(bounded > 0, xp.ones_like(z), small) / ((1.0 + small) * softplus)
+    return xp.where(is_low, z, xp.log(softplus)), xp.where(is_low, z, slope)

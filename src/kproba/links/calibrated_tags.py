@@ -77,8 +77,10 @@ class Calibrated(Link):
     is_calibrated: ClassVar[bool] = True
 
     @classmethod
-    def fit(cls, held_out, rows):
-        return (CalibratedTags if rows.is_multilabel else CalibratedSoftmax).fit(held_out, rows)
+    def fit(cls, held_out, rows, device=None):
+        return (
+            CalibratedTags.fit(held_out, rows) if rows.is_multilabel else CalibratedSoftmax.fit(held_out, rows, device)
+        )
 
 
 class TagsFit:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ..arrays import Device, is_tensor
+from ..arrays import Device, dot, is_tensor
 from ..basis.basis import Basis
 from ..basis.moments import Moments
 from ..data.folds import stratified_folds
@@ -69,6 +69,19 @@ class Design:
         self.rows, self.basis, self.intercept = rows, basis, intercept
         self.n_columns = basis.n_centers + intercept
         self._kept = self._all() if 8 * len(rows) * self.n_columns <= KEEP_BYTES else None
+
+    def gram_of_centers(self) -> np.ndarray:
+        """K of the centres."""
+        return self.basis.gram()
+
+    def moved(self, objective: Objective) -> Any:
+        """The objective where Newton's method minimises it."""
+        return objective
+
+    @property
+    def basis_for_scores(self) -> Basis:
+        """The basis that computes the scores of other rows."""
+        return self.basis
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """All rows in blocks, with their features."""
@@ -230,6 +243,14 @@ class Objective:
     def n_rows(self) -> int:
         return len(self.design.rows)
 
+    def take_in(self, X: np.ndarray) -> Any:
+        """Coefficients where the objective computes, which for this one is here."""
+        return X
+
+    def hand_out(self, point: Point) -> Point:
+        """A point in NumPy."""
+        return point
+
     def zero(self) -> Point:
         return self.at(np.zeros((self.design.n_columns, self.loss.n_columns)))
 
@@ -288,12 +309,16 @@ class Objective:
 
     def _product_on_device(self, point: Point, factor: Preconditioner, V: np.ndarray, other: float) -> np.ndarray:
         psi = factor.psi
-        device, low = Device.of(psi), V.astype(np.float32)
-        U = device.product(psi, device.put(low))
+        device = Device.of(psi)
+
+        def put(part: np.ndarray):
+            return device.xp.astype(device.put(part), psi.dtype)
+
+        U = device.product(psi, put(V))
         kept: Any = self.__dict__.get("_moved")
         if kept is None or kept[0] is not point:  # all products of a step share the probabilities
             parts = point.P, self.design.rows.weight[:, None], factor.weight[:, None]
-            kept = self.__dict__["_moved"] = (point, *(device.put(part, np.float32) for part in parts))
+            kept = self.__dict__["_moved"] = (point, *map(put, parts))
         _, P, weight, taken = kept
         weighted = self.loss.curvature_product(P, U) * weight - (other * taken) * U
         return device.get(device.product(psi.mT, weighted)).astype(np.float64)
@@ -411,7 +436,9 @@ class Likelihood(CpuProblem):
             return
         start = start if rest.basis is self.basis else None
         start = start and start._replace(X=rest._design.coordinates(start.X))
-        yield from with_scores(rest.path(ridges, loo=False, start=start), rest.basis, self.rows.X[inside])
+        yield from with_scores(
+            rest.path(ridges, loo=False, start=start), rest._design.basis_for_scores, self.rows.X[inside]
+        )
 
     def _without(self, inside: np.ndarray) -> Likelihood:
         """The problem without the rows ``inside``, kept for other ridges."""
@@ -469,7 +496,7 @@ class Likelihood(CpuProblem):
         """K of the centres or the identity, bordered by zeros for the intercept."""
         b = self._design.n_columns - self.intercept
         gram = np.zeros((b + self.intercept, b + self.intercept))
-        gram[:b, :b] = self.basis.gram() if self.rkhs else np.eye(b)
+        gram[:b, :b] = self._design.gram_of_centers() if self.rkhs else np.eye(b)
         return gram
 
     def _held_out(self, objective: Objective, point: Point, rows) -> np.ndarray:
@@ -505,15 +532,18 @@ class Likelihood(CpuProblem):
         Newton's method reuses the factor of a similar ridge.
         """
         minimise = LIKELIHOOD[self.solver] if isinstance(self.solver, str) else self.solver
+        where: Any = objective.design.moved(objective) if minimise is newton else objective
         if start is None:
-            start = self._least_squares(objective) if getattr(minimise, "needs_start", True) else objective.zero()
+            start = self._least_squares(where) if getattr(minimise, "needs_start", True) else where.zero()
         else:
-            start = objective.at(start.X)
+            start = where.at(where.take_in(start.X))
         if minimise is newton and factor is not None and factor.serves(objective.rho):
-            return newton(objective, start, self.tol, self.max_iter, factor)
-        return minimise(objective, start, self.tol, self.max_iter)
+            found = newton(where, start, self.tol, self.max_iter, factor)
+        else:
+            found = minimise(where, start, self.tol, self.max_iter)
+        return found._replace(point=where.hand_out(found.point))
 
-    def _least_squares(self, objective: Objective) -> Point:
+    def _least_squares(self, objective: Any) -> Point:
         """The initial point of the solvers: a line search along LSPC's direction.
 
         At zero all rows have the same curvature, and a Newton step is a least-squares fit of the centred targets.
@@ -521,7 +551,7 @@ class Likelihood(CpuProblem):
         zero = objective.zero()
         gradient = objective.gradient(zero)
         direction = -objective.preconditioner(zero).solve(gradient)
-        return search_ray(objective, zero, direction, -float(np.vdot(gradient, direction)))
+        return search_ray(objective, zero, direction, -dot(gradient, direction))
 
 
 def _in_double(X):

@@ -57,7 +57,7 @@ class Outside(NamedTuple):
     def of(cls, A: np.ndarray, b: np.ndarray) -> Outside:
         """A is overwritten by the factor of I + A, which always exists."""
         A[np.diag_indices_from(A)] += 1.0
-        return cls(unlocked.factor(A) if len(A) else A, b)
+        return cls(unlocked.factor_or_raise(A) if len(A) else A, b)
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,11 @@ class LocalProblem(CpuProblem):
         if not len(self.shared):
             return np.empty((len(self._points), 0))
         phi, lower = self.kernel(self._points, self.shared, self.workers), np.asfortranarray(self._shared_factor)
-        fill_tiles(lambda rows: unlocked.solve_lower(lower, phi[rows]), len(phi), phi[0].nbytes, self.workers)
+
+        def fill(rows: slice) -> None:
+            unlocked.solve_lower(lower, phi[rows])
+
+        fill_tiles(fill, len(phi), phi[0].nbytes, self.workers)
         return phi
 
     def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import copied, dot, zeros_like
+
 #: Conjugate gradients stop when the missing share is below a threshold: the first number far from the optimum, less
 #: near it, but never below the second, because products may be in float32.
 LOOSEST, TIGHTEST = 0.25, 1e-3
@@ -48,7 +50,7 @@ def newton(objective, start, tol: float, max_iter: int, factor=None) -> Optimum:
         few = few or n_products
         if n_products > max(STALE_AFTER, STALE_GROWTH * few):
             factor, few = None, 0
-        decrement = -float(np.vdot(gradient, direction))
+        decrement = -dot(gradient, direction)
         if not decrement > np.finfo(float).eps * abs(point.value):
             return Optimum(point, True, step, factor)
         point = search_ray(objective, point, direction, decrement)
@@ -71,26 +73,26 @@ def conjugate_gradients(
     the residual large where nothing can be gained, and its decrease says nothing about the rest.
     """
     residual = -factor.whiten(gradient)
-    step, along = np.zeros_like(residual), residual.copy()
-    norm = first = float(np.vdot(residual, residual))
+    step, along = zeros_like(residual), copied(residual)
+    norm = first = dot(residual, residual)
     # to first order this is the decrement; a remainder due to rounding may lie in the null space of the Hessian (a
     # constant that all classes share), where no product reduces it
     if not first > (np.finfo(float).eps * abs(point.value) if share is None else 0.0):
-        return np.zeros_like(gradient), 0, 0.0
+        return zeros_like(gradient), 0, 0.0
     if share is None:
         near = np.sqrt(first / abs(point.value)) if point.value else LOOSEST
         share = min(LOOSEST, max(near, 0.5 * np.sqrt(tol) / near, TIGHTEST))
     gained, left = 0.0, 1.0
     for n_products in range(1, most + 1):
         image = objective.whitened_product(point, factor, along)
-        curvature = float(np.vdot(along, image))
+        curvature = dot(along, image)
         if curvature <= 0.0:  # rounding: nothing can be gained in this direction
             break
         length = norm / curvature
         step += length * along
         residual -= length * image
         gained += length * norm
-        norm, before = float(np.vdot(residual, residual)), norm
+        norm, before = dot(residual, residual), norm
         # the residual would gain its square if the factor were the Hessian, and more in flatter directions
         left = n_products * max(length, 1.0) * norm / gained
         if left <= share**2:
@@ -125,4 +127,4 @@ def is_optimal(objective, point, factor, gradient, tol: float) -> bool:
         return True
     enough = max(tol, np.finfo(float).eps) * abs(point.value)
     direction, _, missing = conjugate_gradients(objective, point, factor, gradient, tol, CHECK_SHARE)
-    return missing <= CHECK_SHARE and -float(np.vdot(gradient, direction)) <= enough
+    return missing <= CHECK_SHARE and -dot(gradient, direction) <= enough

@@ -76,7 +76,8 @@ class SampleNewton:
         if self.objective.loss.n_columns == 1:
             return self._factor.solve
         point = self.objective.at(X)
-        share = CG_TOLERANCE[np.dtype(np.float64 if self._factor.psi is None else self._factor.psi.dtype)]
+        psi = self._factor.psi
+        share = CG_TOLERANCE[np.dtype("float64" if psi is None else str(psi.dtype).rpartition(".")[2])]
         return lambda G: conjugate_gradients(self.objective, point, self._factor, -G, 0.0, share, self._most)[0]
 
 

@@ -49,7 +49,8 @@ def factor(G: np.ndarray) -> np.ndarray | None:
     return None if info.value else G.T
 
 
-def _sure_factor(G: np.ndarray) -> np.ndarray:
+def factor_or_raise(G: np.ndarray) -> np.ndarray:
+    """The same, with a LinAlgError in the place of None."""
     lower = factor(G)
     if lower is None:
         raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
@@ -59,14 +60,14 @@ def _sure_factor(G: np.ndarray) -> np.ndarray:
 def inverse(G: np.ndarray) -> np.ndarray:
     """G⁻¹ of a positive definite G, in its place."""
     m = _number(len(G))
-    _potri(_letter(b"L"), m, _pointer(_sure_factor(G).T), m, byref(c_int(0)))
+    _potri(_letter(b"L"), m, _pointer(factor_or_raise(G).T), m, byref(c_int(0)))
     np.copyto(G, G.T, where=_below(len(G)))
     return G
 
 
 def solve(G: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """G⁻¹Y of a positive definite G."""
-    return solve_factored(_sure_factor(G), Y)
+    return solve_factored(factor_or_raise(G), Y)
 
 
 def solve_factored(lower: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -1,20 +1,23 @@
-"""Exact leave-one-out scores of a sample and their gradient on a device: the counterpart of :mod:`.sample`.
+"""The leave-one-out loss of a sample and its gradient on a device: the counterpart of :mod:`.sample`.
 
-Everything is over all m × m pairs, in float32 up to the kernel matrix and in float64 from there on. Only the scores
-and their gradient travel between the device and the CPU.
+Everything is over all m × m pairs, in float32 up to the kernel matrix and in float64 from there on. A step of learning
+is some fifty small operations, which a GPU replays; only rows, parameters and the gradient travel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Device
-from ...kernels.additive import LEAST_PAIRS, room_for_pairs
+from ...arrays import Device, Replayed
+from ...kernels.additive import LEAST_PAIRS
 from ...kernels.codes import differ
-from .pairs import shares
+from .device_losses import Slopes
 from .parameters import Layout
+
+NOT_DEFINITE = "The kernel matrix of a sample is not positive definite."
 
 
 class DeviceLeaveOneOut(NamedTuple):
@@ -26,12 +29,17 @@ class DeviceLeaveOneOut(NamedTuple):
     scores: Any
 
     @classmethod
-    def of(cls, device: Device, G, Y, one=None) -> DeviceLeaveOneOut:
-        """METHODS §7: s = Y − α/γ with γ = diag Γ; ``one`` is the identity, if it is there."""
+    def of(cls, device: Device, G, Y) -> DeviceLeaveOneOut:
+        """METHODS §7: s = Y − α/γ with γ = diag Γ."""
         lower = device.cholesky(G)
         if lower is None:
-            raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
-        half = device.solve_lower(lower, device.eye(G.shape[0]) if one is None else one)
+            raise np.linalg.LinAlgError(NOT_DEFINITE)
+        return cls.by_factor(device, lower, Y, device.eye(G.shape[0]))
+
+    @classmethod
+    def by_factor(cls, device: Device, lower, Y, one) -> DeviceLeaveOneOut:
+        """The same from a Cholesky factor and the identity."""
+        half = device.solve_lower(lower, one)
         inverse, diagonal = half.mT @ half, device.xp.sum(half * half, axis=0)[:, None]
         alpha = inverse @ Y
         return cls(inverse, diagonal, alpha, Y - alpha / diagonal)
@@ -45,25 +53,26 @@ class DeviceLeaveOneOut(NamedTuple):
 
 
 class PlainPairs:
-    """All pairs of rows X (m, d) and what the gradient needs of them, column by column."""
+    """All pairs of rows and what the gradient needs of them, column by column; ``turned`` (d, m) are the columns."""
 
-    def __init__(self, device: Device, X, layout: Layout):
-        self.device, self.m, self.has_sums = device, X.shape[0], layout.has_sums
+    def __init__(self, device: Device, turned, layout: Layout):
+        self.device, self.m, self.has_sums = device, turned.shape[1], layout.has_sums
+        X = turned.mT
         differences = device.xp.abs(X[:, None, :] - X[None, :, :])
         for j in layout.categorical:
             differences[:, :, j] = differ(device.xp, X[:, None, j], X[None, :, j])
         self._D = device.xp.reshape(differences, (-1, X.shape[1]))
 
-    def values(self, rates: np.ndarray, share: np.ndarray):
-        """The four kernels (4, m, m), or the first two with too many columns."""
-        device, xp, D = self.device, self.device.xp, self._D
-        there = [device.put(rate, np.float32) for rate in rates]
-        found = [xp.exp(-device.product(D, there[0])), xp.exp(-device.product(D * D, there[1] * there[1]))]
+    def values(self, columns, one_over_room):
+        """The four kernels (4, m, m), or the first two with too many columns; ``columns`` are rates, shares, codes."""
+        product, xp, D = self.device.product, self.device.xp, self._D
+        first, second, third, share = (columns[k, :] for k in range(4))
+        found = [xp.exp(-product(D, first)), xp.exp(-product(D * D, second * second))]
         if self.has_sums:
-            self._powers = xp.exp(-D * there[2])
-            additive = device.product(self._powers, device.put(share, np.float32))
-            squares = device.product(self._powers * self._powers, device.put(share**2, np.float32))
-            found += [additive, (additive * additive - squares) / room_for_pairs(share)]
+            self._powers = xp.exp(-D * third)
+            additive = product(self._powers, share)
+            squares = product(self._powers * self._powers, share * share)
+            found += [additive, (additive * additive - squares) * one_over_room]
         return xp.reshape(xp.stack(found), (-1, self.m, self.m))
 
     def sums(self, weights):
@@ -82,85 +91,123 @@ class PlainPairs:
 class FusedPairs:
     """The same by kernels for a GPU."""
 
-    def __init__(self, device: Device, X, layout: Layout):
-        self._turned, self._layout = X.mT.contiguous(), layout
+    def __init__(self, device: Device, turned, layout: Layout):
+        self._turned, self._has_sums = turned, layout.has_sums
 
-    def values(self, rates: np.ndarray, share: np.ndarray):
-        from ...kernels.device_learnt import column_table, each_kernel  # imported here because Triton requires CUDA
+    def values(self, columns, one_over_room):
+        from ...kernels.device_learnt import each_kernel  # imported here because Triton requires CUDA
 
-        self._columns = column_table(rates, share, self._layout.categorical, self._turned)
-        return each_kernel(self._turned, self._columns, room_for_pairs(share), self._layout.has_sums)
+        self._columns = columns
+        return each_kernel(self._turned, columns, one_over_room, self._has_sums)
 
     def sums(self, weights):
         from ...kernels.device_learnt import gradient_sums
 
-        return gradient_sums(self._turned, self._columns, weights, self._layout.has_sums)
+        return gradient_sums(self._turned, self._columns, weights, self._has_sums)
 
 
 class DeviceSample:
-    """Some rows on a device."""
+    """Some rows on a device, always the same number of them.
 
-    def __init__(self, device: Device, layout: Layout):
-        self.device, self.layout, self._one = device, layout, None
+    ``loss(part, scores, Y, share)`` gives the mean loss and its gradients as tensors (:mod:`.device_losses`).
+    """
+
+    def __init__(self, device: Device, layout: Layout, loss: Callable[..., Slopes]):
+        self._replayed = Replayed(device, _Step(device, layout, loss))
 
     def load(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, blocks: None = None) -> None:
         """Take other rows; there are no blocks on a device."""
-        X = self.device.put(X, np.float32)
-        self._pairs: Any = (FusedPairs if self.device.has_triton else PlainPairs)(self.device, X, self.layout)
-        if self._one is None or self._one.shape[0] != X.shape[0]:
-            self._one = self.device.eye(X.shape[0])
-        self._Y, self._inverse_weight = self.device.put(Y, np.float64), self.device.put(1.0 / weight)
+        self._rows = np.ascontiguousarray(X.T, dtype=np.float32), Y.astype(np.float64, copy=False), weight
 
-    def scores(self, part: dict[str, np.ndarray]) -> np.ndarray:
-        """Leave-one-out scores (m, c) under some parameters."""
-        device = self.device
-        rates, share = np.exp(part["widths"][:, None] + part["weights"]), shares(part["weights"])
-        self._each = self._pairs.values(rates, share)
-        self._noise = float(np.exp(part["noise"][0])) * self._inverse_weight
-        amplitudes = device.put(np.exp(part["mixture"])[: self._each.shape[0]], np.float32)
-        K = device.xp.sum(self._each * amplitudes[:, None, None], axis=0)
-        G = device.to_float64(K) + self._one * self._noise
-        self._found = DeviceLeaveOneOut.of(device, G, self._Y, self._one)
-        return device.get(self._found.scores)
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss, without the prior of the parameters, and its gradient."""
+        failed, loss, *gradient = self._replayed(*self._rows, x).tolist()
+        if failed:
+            raise np.linalg.LinAlgError(NOT_DEFINITE)
+        return loss, np.array(gradient)
 
-    def gradient(self, part: dict[str, np.ndarray], R: np.ndarray) -> dict[str, np.ndarray]:
-        """∂L by weights, widths, mixture and noise, from R = ∂L/∂s of the scores that were computed last."""
-        a, rates = np.exp(part["mixture"]), np.exp(part["widths"][:, None] + part["weights"])
-        share = shares(part["weights"])
-        room = room_for_pairs(share)
-        trace, by_mixture, sums = self._sums(R, a, room)
-        of_pairs = by_mixture[3] if len(by_mixture) == 4 and room > LEAST_PAIRS else 0.0
-        by_width = np.array(
-            [-rates[0] * a[0] * sums[0], -2.0 * rates[1] ** 2 * a[1] * sums[1], np.zeros(rates.shape[1])]
-        )
-        by_weights = np.zeros_like(part["weights"])
-        if self.layout.has_sums:
-            # of the additive and pairs kernels; a row with itself adds a constant to ∂L/∂u, which the softmax ignores
-            by_width[2] = -rates[2] * share * (sums[2] - share * sums[3])
-            by_share = sums[4] - share * sums[5] + 2.0 * a[3] / room * of_pairs * share
-            by_weights = 2.0 * share * (by_share - share @ by_share)  # u = softmax(2·weights)
-        return {
-            "weights": by_weights + by_width.sum(axis=0),
-            "widths": by_width.sum(axis=1),
-            "mixture": a * np.pad(by_mixture, (0, len(a) - len(by_mixture))),
-            "noise": trace,
-        }
 
-    def _sums(self, R: np.ndarray, a: np.ndarray, room: float) -> tuple[float, np.ndarray, np.ndarray]:
-        """Σνv over the diagonal, Σvk of each kernel, and the sums over pairs of every column, with v = ∂L/∂K."""
-        device, xp, each = self.device, self.device.xp, self._each
-        V = self._found.gradient(xp, device.put(R, np.float64))
+class _Step:
+    """Whether the Cholesky factor failed, the loss and the gradient, as one vector."""
+
+    def __init__(self, device: Device, layout: Layout, loss: Callable[..., Slopes]):
+        self.device, self.layout, self.loss = device, layout, loss
+        codes = np.isin(np.arange(layout.n_columns), layout.categorical)
+        self._codes = device.put(codes[None].astype(np.float64))
+
+    def __call__(self, turned, Y, weight, x):
+        """Of rows (d, m) in float32, targets, weights and parameters."""
+        device, xp, part = self.device, self.device.xp, self.layout.split(x)
+        table, one = _Table.of(xp, part, self.layout.n_columns), device.eye(turned.shape[1])
+        pairs: Any = (FusedPairs if device.has_triton else PlainPairs)(device, turned, self.layout)
+        columns = xp.concat([table.rates, table.share[None, :], self._codes])
+        each = pairs.values(xp.astype(columns, xp.float32), xp.astype(table.one_over_room, xp.float32))
+        amplitudes = xp.astype(table.a[: each.shape[0]], xp.float32)
+        K = xp.sum(each * amplitudes[:, None, None], axis=0)
+        noise = xp.exp(part["noise"]) / weight
+        lower, failed = device.cholesky_and_flag(device.to_float64(K) + one * noise)
+        found = DeviceLeaveOneOut.by_factor(device, lower, Y, one)
+        loss, R, by_link = self.loss(part, found.scores, Y, weight / xp.sum(weight))
+        V = found.gradient(xp, R)
         v = xp.astype(V, xp.float32)
+        by_mixture = device.to_float64(xp.sum(each * v[None, ...], axis=(1, 2)))
+        sums = pairs.sums(self._weights_of_pairs(each, v, table))
+        slopes = {**table.gradient(xp, self.layout, by_mixture, sums), **by_link}
+        slopes["noise"] = xp.sum(xp.linalg.diagonal(V) * noise)
+        parts = [failed, loss, *(slopes[name] for name in self.layout.places if name in slopes)]
+        return xp.concat([xp.reshape(each, (-1,)) for each in parts])
+
+    def _weights_of_pairs(self, each, v, table: _Table):
+        """v·k₁, v·k₂, and ∂L by the sums over columns of which the additive and pairs kernels consist."""
+        xp = self.device.xp
         weights = [v * each[0, ...], v * each[1, ...]]
         if self.layout.has_sums:
-            r = (2.0 * float(a[3]) / room) * v
-            weights += [float(a[2]) * v + r * each[2, ...], r]
-        sums = self._pairs.sums(xp.stack(weights))
-        trace = xp.sum(xp.linalg.diagonal(V) * self._noise)
-        by_mixture = device.to_float64(xp.sum(each * v[None, ...], axis=(1, 2)))
-        parts = [xp.reshape(part, (-1,)) for part in (trace, by_mixture, sums)]  # one transfer for all of them
-        found, k = device.get(xp.concat(parts)), 1 + each.shape[0]
-        return float(found[0]), found[1:k], found[k:].reshape(6, -1)
+            a, room = xp.astype(table.a, xp.float32), xp.astype(table.one_over_room, xp.float32)
+            r = (2.0 * a[3] * room) * v
+            weights += [a[2] * v + r * each[2, ...], r]
+        return xp.stack(weights)
+
+
+class _Table(NamedTuple):
+    """What the parameters say about the columns and the mixture, as tensors in float64."""
+
+    rates: Any
+    share: Any
+    a: Any
+    room: Any
+    one_over_room: Any
+
+    @classmethod
+    def of(cls, xp, part: dict[str, Any], d: int) -> _Table:
+        """See :func:`.pairs.shares` and :func:`kproba.kernels.additive.room_for_pairs`."""
+        weights = part["weights"]
+        share = xp.exp(2.0 * (weights - xp.max(weights)))
+        share = share / xp.sum(share)
+        room = xp.clip(1.0 - xp.sum(share * share), LEAST_PAIRS, None)
+        one_over_room = 1.0 / room if d > 1 else xp.zeros_like(room)  # one column has no pairs
+        rates = xp.exp(part["widths"][:, None] + weights[None, :])
+        return cls(rates, share, xp.exp(part["mixture"]), room, one_over_room)
+
+    def gradient(self, xp, layout: Layout, by_mixture, sums) -> dict[str, Any]:
+        """∂L by weights, widths and mixture, from Σvk of each kernel and the sums over pairs of every column."""
+        rates, share, a, room, one_over_room = self
+        by_width = [-rates[0, :] * a[0] * sums[0, :], -2.0 * rates[1, :] ** 2 * a[1] * sums[1, :]]
+        missing = xp.zeros_like(a)[by_mixture.shape[0] :]
+        by_weights = xp.zeros_like(share)
+        if layout.has_sums:
+            # of the additive and pairs kernels; a row with itself adds a constant to ∂L/∂u, which the softmax ignores
+            of_pairs = xp.where(room > LEAST_PAIRS, by_mixture[3], xp.zeros_like(room)) * one_over_room
+            by_width.append(-rates[2, :] * share * (sums[2, :] - share * sums[3, :]))
+            by_share = sums[4, :] - share * sums[5, :] + 2.0 * a[3] * of_pairs * share
+            by_weights = 2.0 * share * (by_share - xp.sum(share * by_share))  # u = softmax(2·weights)
+        else:
+            by_width.append(xp.zeros_like(share))
+        table = xp.stack(by_width)
+        return {
+            "weights": by_weights + xp.sum(table, axis=0),
+            "widths": xp.sum(table, axis=1),
+            "mixture": a * xp.concat([by_mixture, missing]),
+        }
 
 
 def scores_of_others(device: Device, kernel, noise: np.ndarray, X: np.ndarray, Y: np.ndarray, others: np.ndarray):
@@ -168,7 +215,7 @@ def scores_of_others(device: Device, kernel, noise: np.ndarray, X: np.ndarray, Y
     X, others = (device.put(part.astype(np.float32), np.float64) for part in (X, others))
     lower = device.cholesky(kernel.gram_on_device(device, X) + device.eye(X.shape[0]) * device.put(noise))
     if lower is None:
-        raise np.linalg.LinAlgError("The kernel matrix of a sample is not positive definite.")
+        raise np.linalg.LinAlgError(NOT_DEFINITE)
     coef = device.solve_lower(lower, device.solve_lower(lower, device.put(Y)), transposed=True)
     return device.get(kernel.on_device(device, others, X) @ coef)
 

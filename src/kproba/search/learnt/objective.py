@@ -11,6 +11,7 @@ from scipy.special import expit
 from ...arrays import Device
 from ...data.rows import Rows
 from ...links import log_softplus, positive_prior
+from .device_losses import DeviceClassLoss, DeviceTagLoss
 from .device_sample import DeviceSample
 from .parameters import START, Layout
 from .sample import Sample, blocks_of
@@ -95,12 +96,26 @@ def slope_of_log_softplus(z: np.ndarray) -> np.ndarray:
 class Objective:
     """Leave-one-out log-loss of samples of ``rows``, minus the logarithm of the prior over their number."""
 
-    def __init__(self, rows: Rows, start: np.ndarray, layout: Layout, m: int, device: Device | None = None):
+    def __init__(
+        self,
+        rows: Rows,
+        start: np.ndarray,
+        layout: Layout,
+        m: int,
+        device: Device | None = None,
+        kept: dict[int, DeviceSample] | None = None,
+    ):
+        """``kept`` are the samples on the device of earlier objectives of the same rows, by their size."""
         self.rows, self.layout, self.start = rows, layout, layout.split(start)
         self.loss = loss_of(rows, rows.total_weight)
-        self.sample: Any = Sample(m, layout)
-        if device is not None and rows.together is None:  # groups are left out on the CPU
-            self.sample = DeviceSample(device, layout)
+        if device is None or rows.together is not None:  # groups are left out on the CPU
+            self.sample: Any = Sample(m, layout)
+            return
+        kept = {} if kept is None else kept
+        if m not in kept:
+            loss = (DeviceTagLoss if rows.is_multilabel else DeviceClassLoss)(device, self.loss)
+            kept[m] = DeviceSample(device, layout, loss)
+        self.sample = kept[m]
 
     def load(self, numbers: np.ndarray) -> None:
         """Take the rows with these numbers as the sample."""
@@ -111,13 +126,17 @@ class Objective:
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss and gradient of the sample that is loaded."""
         part = self.layout.split(x)
+        loss, gradient = self.sample(x) if isinstance(self.sample, DeviceSample) else self._on_cpu(part)
+        surprise, by_prior = self._surprise(part)
+        n = self.rows.total_weight
+        return loss + surprise / n, gradient + by_prior / n
+
+    def _on_cpu(self, part: dict) -> tuple[float, np.ndarray]:
+        """Loss and gradient without the prior."""
         scores = self.sample.scores(part)
         share = self._weight / self._weight.sum()
         losses, R, by_link = self.loss(part, scores, self._Y, share)
-        gradient = self.layout.join({**self.sample.gradient(part, R), **by_link})
-        surprise, by_prior = self._surprise(part)
-        n = self.rows.total_weight
-        return float(share @ losses) + surprise / n, gradient + by_prior / n
+        return float(share @ losses), self.layout.join({**self.sample.gradient(part, R), **by_link})
 
     def _surprise(self, part: dict) -> tuple[float, np.ndarray]:
         """Minus the logarithm of the prior, and its gradient."""

@@ -89,16 +89,18 @@ def learn(
     bent: Callable[[float], Rows] | None = None,
     all_are_centers: bool = False,
 ) -> LearntKernel:
-    """Learn the kernel of scaled rows, on the CPU or on a device, which one fold after the other keeps busy.
+    """Learn the kernel of scaled rows, on the CPU or on a device.
 
     ``bent`` gives the rows with a share of normal scores in their values, of which ``rows`` have half; held-out rows
     then choose the share. ``all_are_centers`` says that each of the rows will be a centre.
     """
-    workers = workers if device is None else 1
+    many_workers = workers if device is None else 1
     order = canonical_order(rows)
     rows = rows.take(order)
     fold = outer_folds(rows, seed)
     runs = start_runs(rows, fold, seed, device)
+    if device is not None:  # a thread for each run, however many cores there are: they wait for the device
+        workers = len(runs) if device.has_streams else 1
     with one_blas_thread():  # a sample is too small for BLAS threads, which would wait for each other
         bend = 1.0
         if bent is not None:
@@ -111,7 +113,7 @@ def learn(
     is_sharp, is_dense = False, True  # centers="auto" takes all rows anyway if they are few
     if rows.n_distinct > MANY_ROWS:
         tell("learn the kernel: many rows", 0)
-        many = ManyRows(rows, runs[0].steps.layout, seed, workers, device)
+        many = ManyRows(rows, runs[0].steps.layout, seed, many_workers, device)
         x, is_sharp, is_dense = many.adapted(x, all_are_centers)
     return replace(_finish(x, fold[np.argsort(order)], runs, found, curve, is_sharp, is_dense), bend=bend)
 
@@ -189,7 +191,9 @@ class Run:
     """The steps taken without one fold, and the judgement of its rows."""
 
     def __init__(self, rows: Rows, held_out: np.ndarray, seed: int, device: Device | None = None):
-        self._numbers = np.setdiff1d(np.arange(len(rows)), held_out)
+        is_inside = np.ones(len(rows), dtype=bool)
+        is_inside[held_out] = False
+        self._numbers = np.flatnonzero(is_inside)
         inside, outside = rows.take(self._numbers), rows.take(held_out)
         self._judged = held_out[np.sort(sample_rows(outside, JUDGED_ROWS, seed))]
         self._fitted = self._numbers[np.sort(sample_rows(inside, FIT_ROWS, seed))]

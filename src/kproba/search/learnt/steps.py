@@ -10,6 +10,7 @@ import numpy as np
 from ...arrays import Device
 from ...data.rows import Rows
 from ...threads import map_independent
+from .device_sample import DeviceSample
 from .objective import Objective
 from .parameters import Layout, rounded
 
@@ -65,6 +66,7 @@ class Steps:
         self.start = self.layout.start(rows.X, float(rows.weight.mean()))
         self.x, self.adam = self.start.copy(), Adam(len(self.start))
         self._rng = np.random.default_rng(seed)
+        self._kept: dict[int, DeviceSample] = {}
         self._recent: deque[np.ndarray] = deque([self.x], maxlen=AVERAGED)
         self._losses: deque[float] = deque(maxlen=AVERAGED)
 
@@ -82,7 +84,7 @@ class Steps:
             return
         n, d = self.rows.X.shape
         m = min(most, sample_size(n, d))
-        objective = Objective(self.rows, self.start, self.layout, m, self.device)
+        objective = Objective(self.rows, self.start, self.layout, m, self.device, self._kept)
         for number in numbers:
             objective.load(np.sort(self._rng.choice(n, m, replace=False, shuffle=False)))
             self._step(objective, number)
