@@ -93,7 +93,7 @@ def measure(name: str, table: str, args) -> dict:
 def summary(cells: dict) -> dict:
     """For each estimator, over the sets: how far from refits, and how far from new rows."""
     out = {}
-    for name in ESTIMATORS:
+    for name in dict.fromkeys(key.split("/")[1] for key in cells):
         mine = [cell for key, cell in cells.items() if key.endswith(f"/{name}")]
         by_refit, judged = ([cell[part] for cell in mine] for part in ("refits", "estimate"))
         out[name] = {
@@ -116,13 +116,16 @@ def main(argv=None) -> None:
     parser.add_argument("--refit-rows", type=int, default=REFIT_ROWS)
     parser.add_argument("--train", type=int, default=TRAIN)
     parser.add_argument("--splits", type=int, default=SPLITS)
+    help_only = "run these again and keep the cells of the others"
+    parser.add_argument("--only", nargs="+", default=list(ESTIMATORS), choices=ESTIMATORS, help=help_only)
     args = parser.parse_args(argv)
-    cells = {}
-    for key in (f"{table}/{name}" for table in args.sets for name in ESTIMATORS):
+    before = (results.read("loo_trust", args.out) or {"cells": {}})["cells"]
+    cells = {key: cell for key, cell in before.items() if key.split("/")[1] not in args.only}
+    for key in (f"{table}/{name}" for table in args.sets for name in args.only):
         table, name = key.split("/")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # classes of a single row, and fits that need no more steps
-            cells[key] = measure(name, table, args)
+            cells[key] = measure(name, table, args) | {"commit": results.commit()}
         print(f"{key}: {cells[key]}", file=sys.stderr, flush=True)
     sizes = {"refit_rows": args.refit_rows, "train": args.train, "splits": args.splits}
     results.write("loo_trust", {"note": NOTE, **sizes, "summary": summary(cells), "cells": cells}, args.out)
