@@ -296,7 +296,7 @@ def _broken():
         ("curved", "Curves", ("columns", "knots", "values")),
         ("lspc", "CalibratedSoftmax", ("prior", "slope", "offset")),
         ("klr", "KernelLogisticRegression", ("coef_", "intercept_")),
-        ("tags", "CalibratedTags", ("prior", "slope", "sharpness", "offset", "span", "constant")),
+        ("tags", "CalibratedTags", ("prior", "slope", "sharpness", "offset", "span", "constant", "doubt")),
     ]:
         for attribute in attributes:
             yield name, part, attribute, "shorter", lambda a: a[:-1]

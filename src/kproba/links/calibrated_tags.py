@@ -18,6 +18,7 @@ class CalibratedTags(Link):
 
     ``prior`` and ``sharpness`` are (L,). ``slope`` (2, L) is for not-tag and tag, ``span`` (2, L) the smallest and
     largest q. ``offset`` (L,) is added to the log-odds. ``constant`` (L,) is the column of the constant for each tag.
+    ``doubt`` (L,) is the share of the prior in the probabilities, or None.
     """
 
     prior: np.ndarray
@@ -26,6 +27,7 @@ class CalibratedTags(Link):
     offset: np.ndarray
     span: np.ndarray
     constant: np.ndarray
+    doubt: np.ndarray | None = None
     is_calibrated: ClassVar[bool] = True
 
     @classmethod
@@ -39,7 +41,7 @@ class CalibratedTags(Link):
             columns = held_out[:, tags], held_out[:, rows.constant[tags]]
             found.append(TagsFit(*columns, rows.filled_labels[:, tags], weight, prior[tags]).run())
         slope, sharpness, offset, span = (np.concatenate(parts, axis=-1) for parts in zip(*found))
-        return cls(prior, slope, sharpness, offset, span, rows.constant)
+        return cls(prior, slope, sharpness, offset, span, rows.constant, 1.0 / (rows.tag_weight + 1.0))
 
     def decision(self, scores):
         """Log-odds of the tags (n, L)."""
@@ -49,7 +51,10 @@ class CalibratedTags(Link):
         pairs = (np.clip(1.0 - q, *self.span), 1.0 - self.prior), (np.clip(q, *self.span), self.prior)
         rises = [log_softplus(self.sharpness * x) - log_softplus(self.sharpness * prior) for x, prior in pairs]
         odds = self.slope[1] * rises[1] - self.slope[0] * rises[0] + g * self.offset
-        return odds + np.log(self.prior / (1.0 - self.prior))
+        odds = odds + np.log(self.prior / (1.0 - self.prior))
+        if self.doubt is None:
+            return odds
+        return _log_mixed(odds, self.prior, self.doubt) - _log_mixed(-odds, 1.0 - self.prior, self.doubt)
 
     def probabilities(self, scores):
         return expit(self.decision(scores))
@@ -68,7 +73,13 @@ class CalibratedTags(Link):
         low, high = self.span
         rises = [onnx_rise(self.sharpness, x.maximum(low).minimum(high), prior) for x, prior in pairs]
         odds = rises[1] * self.slope[1] - rises[0] * self.slope[0] + constants.maximum(0.0).minimum(1.0) * self.offset
-        return (odds + np.log(self.prior / (1.0 - self.prior))).sigmoid()
+        p = (odds + np.log(self.prior / (1.0 - self.prior))).sigmoid()
+        return p if self.doubt is None else p * (1.0 - self.doubt) + self.doubt * self.prior
+
+
+def _log_mixed(odds: np.ndarray, prior: np.ndarray, doubt: np.ndarray) -> np.ndarray:
+    """The logarithm of (1 − ε)p + επ for the log-odds of p."""
+    return np.logaddexp(log_expit(odds) + np.log1p(-doubt), np.log(doubt * prior))
 
 
 class Calibrated(Link):

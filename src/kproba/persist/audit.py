@@ -550,6 +550,7 @@ _DECLARATIONS = (
         offset="moderate[t]",
         slope="moderate[2t]",
         span="moderate[2t]",
+        doubt=("float[t] > 0 < 1", None),
         relations=[("its spans are not in order", lambda link: (link.span[0] <= link.span[1]).all())],
     ),
     holds(

@@ -188,6 +188,7 @@ _FEATURES: dict[str, Any] = {"categorical_features": "from_dtype"}
 _ADDED_LATER: dict[str, dict[str, Any]] = {
     "Scaling": {"curves": None},
     "CalibratedSoftmax": {"doubt": 0.0},
+    "CalibratedTags": {"doubt": None},
     "TableModel": {"seen": None, "about": None},
     "_Sample": {"settled": ()},
     "LSPC": _FEATURES,
