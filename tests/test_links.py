@@ -1,5 +1,7 @@
 """Links by themselves: their formulas, and fits against a general optimiser."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -472,6 +474,20 @@ class TestFitLink:
         expected = SoftmaxFit(scores, targets, weight, positive_prior(rows)).run()
         for part in ("prior", "slope", "sharpness", "offset", "span"):
             np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+
+    def test_one_more_row_is_never_excluded(self):
+        """However well the scores separate the classes: (1 − ε)p + επ, where ε is the share of one more row."""
+        y = np.arange(60) % 3
+        link = fit_link("auto", np.eye(3)[y], rows_of(y))
+        proba = link.probabilities(50.0 * np.eye(3))
+        assert link.doubt == pytest.approx(1 / 61) and proba.min() >= 1 / 61 / 3 * (1 - 1e-9)
+        assert proba.sum(axis=1) == pytest.approx(np.ones(3), abs=1e-15)
+        sure = replace(link, doubt=0.0).probabilities(50.0 * np.eye(3))
+        assert proba == pytest.approx(60 / 61 * sure + 1 / 61 / 3)
+        tags = Rows.of(np.arange(60.0)[:, None], np.eye(3)[y], np.ones(60), 3)
+        found = fit_link("auto", np.c_[np.eye(3)[y], np.ones(60)], tags)
+        assert found.doubt == pytest.approx(np.full(3, 1 / 61))
+        assert found.probabilities(np.array([[1.0, 0.0, 0.0, 1.0]])).min() >= 1 / 61 / 3 * (1 - 1e-9)
 
     @pytest.mark.parametrize(("most_rows", "most_cells", "used"), [(1200, 10**6, 1200), (5000, 3600, 1200), (1, 1, 1)])
     def test_some_rows_are_enough(self, most_rows, most_cells, used, monkeypatch):
