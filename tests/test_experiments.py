@@ -228,6 +228,13 @@ def test_skc_2013(experiment, tmp_path):
     for cell in sizes["sizes"]["300 generated rows"]["methods"].values():
         assert cell["loss_log"] > best - 0.05 and 0 < cell["distance_to_truth"] < 0.5
     assert "SVM" in sizes["sizes"]["300 generated rows"]["methods"] and not list(tmp_path.glob(".skc*"))
+    experiment("skc_2013").main(["--quick", *options, "--tables", "1", "--defaults"])
+    again = json.loads((tmp_path / "skc_2013.json").read_text())
+    assert set(again["commits"]) == {"paper's methods", "default"}
+    for name, found in content["sets"].items():
+        own = again["sets"][name]["methods"]
+        assert own["swarm"] == found["methods"]["swarm"] and list(own) == list(found["methods"])
+        assert own["exact, default"]["loss_log"] == found["methods"]["exact, default"]["loss_log"]
 
 
 def test_boosting_2013(experiment, tmp_path):
