@@ -93,7 +93,8 @@ def measure(name: str, table: str, args) -> dict:
 def summary(cells: dict) -> dict:
     """For each estimator, over the sets: how far from refits, and how far from new rows."""
     out = {}
-    for name in dict.fromkeys(key.split("/")[1] for key in cells):
+    measured = {key.split("/")[1] for key in cells}
+    for name in (each for each in ESTIMATORS if each in measured):
         mine = [cell for key, cell in cells.items() if key.endswith(f"/{name}")]
         by_refit, judged = ([cell[part] for cell in mine] for part in ("refits", "estimate"))
         out[name] = {
