@@ -13,6 +13,7 @@ import scipy.linalg  # noqa: F401
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
+from kproba.estimators import _learning
 from kproba.search.learnt import many_rows, outer_folds, steps
 
 threadpool_limits(1, user_api="openmp")
@@ -35,6 +36,7 @@ def few_steps():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outer_folds, "MARKS", (6, 14))
         patch.setattr(outer_folds, "FOLDS", ((1000, 3),))
+        patch.setattr(_learning, "MANY_FOLDS", 3)
         patch.setattr(outer_folds, "FIT_ROWS", 150)
         patch.setattr(steps, "SAMPLES", ())
         patch.setattr(steps, "SAMPLE_ROWS", 100)

@@ -70,24 +70,70 @@ def ridge_solution(phi, targets, weight, penalty, ridge):
     return np.linalg.solve(weighted @ phi + weight.sum() * ridge * penalty, weighted @ targets)
 
 
-def loo_by_refitting(phi, targets, weight, penalty, ridge):
-    """Refit n times, each time with one unit of one row's weight left out; basis and total ridge stay."""
+def left_out(X, labels, weight):
+    """The weight (n, n) that all rows lose when each row is left out: one copy of draws, all copies of duplicates.
+
+    Duplicates that contradict each other lose a copy each.
+    """
+    X, labels = np.asarray(X), np.nan_to_num(np.reshape(labels, (len(weight), -1)), nan=2.0)
+    counted, unit = np.asarray(weight) > 0, np.minimum(weight, 1.0)
+    copies = np.where(counted, weight / np.where(counted, unit, 1.0), 0.0)
+    equal = np.array([[same_row(a, b) for b in X] for a in X])
+    same = equal & np.array([[same_row(a, b) for b in labels] for a in labels])
+    contradicts = ((equal & ~same) & counted).any(axis=1)
+    first = [i for i in np.flatnonzero(counted) if not (equal[i] & counted)[:i].any()]
+    draws = are_draws(X[first], (equal @ copies)[first], contradicts[first])
+    return np.where((contradicts | draws)[:, None], np.diag(unit), weight * same)
+
+
+def are_draws(X, copies, contradicts):
+    """Whether copies of distinct rows are draws.
+
+    They are if ten rows or fewer have three copies on average, or if half of all copies are of repeated rows, a tenth
+    of which contradict each other, or if there are three copies on average and the rows are half of all combinations of
+    values, of which no column has more than 50. In the last two cases no column may tell half of the rows apart with
+    values that are on no regular grid; in the second, this does not count for a single column and three copies.
+    """
+    repeated, many = copies > 1.0 + 1e-9, copies.mean() > 3.0 - 1e-9
+    if not repeated.any() or (many and len(X) <= 10):
+        return repeated.any()
+    disagree = 2 * copies[repeated].sum() >= copies.sum() and contradicts.sum() >= 0.1 * repeated.sum()
+    values = [np.unique(column) for column in X.T]
+    values = [each for each in values if len(each) > 1]
+    gaps = [np.diff(each) / np.diff(each).min() for each in values]
+    regular = [np.abs(gap - gap.round()).max() <= 1e-3 and gap.sum() <= 10 * (len(gap) + 1) for gap in gaps]
+    apart = any(len(v) > max(2, len(X) / 2) and not even for v, even in zip(values, regular))
+    sizes, marks = [len(each) for each in values if len(each) > 2], []
+    for column in X.T:
+        if len(np.unique(column)) == 2:  # an indicator is one more value of others that exclude it
+            own = set(np.flatnonzero(column == column.max()))
+            marks.append([]) if all(own & set().union(*group) for group in marks) else None
+            next(group for group in marks if not own & set().union(*group)).append(own)
+    sizes += [len(group) + (len(set().union(*group)) < len(X)) for group in marks]
+    filled = many and np.prod(sizes, dtype=float) <= 2 * len(X) and max([*sizes, *map(len, marks)], default=0) <= 50
+    return (disagree and many and len(values) == 1) if apart else disagree or filled
+
+
+def one_copy(weight):
+    """The weight (n, n) that all rows lose if each row that is left out loses one copy."""
+    return np.diag(np.minimum(weight, 1.0))
+
+
+def loo_by_refitting(phi, targets, weight, penalty, ridge, removed=None):
+    """Refit n times, each time without one row, or without the weights ``removed[i]``; basis and total ridge stay."""
+    removed = left_out(phi, targets, weight) if removed is None else removed
     scores, total = np.empty_like(targets), weight.sum()
-    for i in range(len(phi)):
-        less = weight.copy()
-        less[i] -= min(1.0, weight[i])
+    for i, less in enumerate(weight - removed):
         weighted = phi.T * less
         theta = np.linalg.solve(weighted @ phi + total * ridge * penalty, weighted @ targets)
         scores[i] = phi[i] @ theta
     return scores
 
 
-def class_wise_loo_by_refitting(X, y, weight, width, ridge, rkhs, clip_parameters):
-    """Refit n times without one unit of a row, and without its class's centre if no copy of the row is left in it."""
+def class_wise_loo_by_refitting(X, y, weight, width, ridge, rkhs, clip_parameters, removed=None):
+    """Refit n times without a row, and without its class's centre if no copy of the row is left in it."""
     total, c, scores = weight.sum(), y.max() + 1, np.zeros((len(X), y.max() + 1))
-    for i in range(len(X)):
-        rest = weight.copy()
-        rest[i] -= min(weight[i], 1.0)
+    for i, rest in enumerate(weight - (left_out(X, y, weight) if removed is None else removed)):
         for label in range(c):
             own = np.unique(X[(y == label) & (rest > 0)], axis=0)
             if not len(own):
@@ -297,19 +343,19 @@ def bag_of_features(items, words, n_neighbors, spread):
     return counts
 
 
-def tags_by_rows(phi, Y, weight, penalty, ridge):
+def tags_by_rows(phi, Y, weight, penalty, ridge, X=None):
     """Least squares of tags of which some are missing (NaN), one tag at a time on the rows that have it.
 
     Coefficients (b, L) of the tags and of their constants, and the leave-one-out scores of both (n, L); where a row
     lacks a tag, its score by the model itself.
     """
-    coef, loo = [], []
+    coef, loo, removed = [], [], left_out(phi if X is None else X, Y, np.where(np.isnan(Y).all(axis=1), 0.0, weight))
     for tag in Y.T:
         has = ~np.isnan(tag)
         targets = np.column_stack([tag[has], np.ones(has.sum())])
         coef.append(ridge_solution(phi[has], targets, weight[has], penalty, ridge))
         scores = phi @ coef[-1]
-        scores[has] = loo_by_refitting(phi[has], targets, weight[has], penalty, ridge)
+        scores[has] = loo_by_refitting(phi[has], targets, weight[has], penalty, ridge, removed[np.ix_(has, has)])
         loo.append(scores)
     return (np.stack(part, axis=-1).transpose(1, 0, 2) for part in (coef, loo))
 
@@ -335,12 +381,10 @@ def kernel_ridge(K, K_new, targets, weight, ridge):
     return K_new @ np.linalg.solve(A, targets), A
 
 
-def kernel_ridge_loo(K, targets, weight, ridge):
-    """Scores of every row by a refit without one unit of its weight, and the systems; the total ridge stays."""
+def kernel_ridge_loo(K, targets, weight, ridge, removed):
+    """Scores of every row by a refit without it, and the systems; the total ridge stays."""
     total, scores, systems = weight.sum(), np.empty_like(targets), []
-    for i in range(len(K)):
-        less = weight.copy()
-        less[i] -= min(1.0, weight[i])
+    for i, less in enumerate(weight - removed):
         left = np.flatnonzero(less > 0)
         systems.append(K[np.ix_(left, left)] + total * ridge * np.diag(1.0 / less[left]))
         scores[i] = K[i, left] @ np.linalg.solve(systems[-1], targets[left])
@@ -361,11 +405,9 @@ def class_wise(kernel, X, y, weight, X_new, Z, owner, ridge, rkhs, total=None):
 
 
 def class_wise_loo(kernel, X, y, weight, Z, owner, ridge, rkhs):
-    """Without one unit of a row, its centre goes too unless a copy of the row in its class is left; and the systems."""
+    """Without a row, its centre goes too unless a copy of the row in its class is left; and the systems."""
     scores, systems = np.zeros((len(X), owner.max() + 1)), []
-    for i in range(len(X)):
-        less = weight.copy()
-        less[i] -= min(1.0, weight[i])
+    for i, less in enumerate(weight - left_out(X, y, weight)):
         alive = [any(same_row(z, x) for x in X[(less > 0) & (y == c)]) for z, c in zip(Z, owner)]
         keep = np.array([kept or not (c == y[i] and same_row(z, X[i])) for kept, z, c in zip(alive, Z, owner)])
         found = class_wise(kernel, X, y, less, X[i : i + 1], Z[keep], owner[keep], ridge, rkhs, weight.sum())
@@ -407,12 +449,10 @@ def klr_fit(phi, penalty, targets, weight, ridge, steps=200, intercept=True, bas
     return Phi @ theta @ C.T, theta @ C.T
 
 
-def klr_loo(phi, penalty, targets, weight, ridge, **form):
-    """Scores of every row by a refit without one unit of its weight; basis and total ridge stay."""
+def klr_loo(phi, penalty, targets, weight, ridge, removed=None, **form):
+    """Scores of every row by a refit without it; basis and total ridge stay."""
     scores = np.empty_like(targets)
-    for i in range(len(phi)):
-        less = weight.copy()
-        less[i] -= min(1.0, weight[i])
+    for i, less in enumerate(weight - (left_out(phi, targets, weight) if removed is None else removed)):
         theta = klr_fit(phi, penalty, targets, less, ridge * weight.sum() / less.sum(), **form)[1]
         scores[i] = np.append(phi[i], 1.0)[: len(theta)] @ theta
     return scores
@@ -506,17 +546,19 @@ def calibrated_softmax(scores, link):
     return (1.0 - link.doubt) * np.exp(np.array(logits) - logsumexp(logits)) + link.doubt * link.prior / sum(link.prior)
 
 
-def learnt_kernel(X, Z, weights, widths, mixture):
-    """The mixture of four kernels over weighted columns, pair by pair (METHODS §7)."""
-    u = np.square(weights) / np.sum(np.square(weights))
+def learnt_kernel(X, Z, weights, widths, mixture, factors=()):
+    """The mixture of four kernels over weighted columns, pair by pair (METHODS §7); each has weights of its own."""
+    first, second, third = np.asarray(weights) * (np.array(factors) if factors else np.ones((3, 1)))
+    u = np.square(third) / np.sum(np.square(third))
     K = np.empty((len(X), len(Z)))
     for i, x in enumerate(X):
         for k, z in enumerate(Z):
-            D = np.asarray(weights) * np.abs(x - z)
-            E = u * np.exp(-D / widths[2])
+            D = np.abs(x - z)
+            E = u * np.exp(-third * D / widths[2])
             pairs = sum(E[j] * E[m] for j in range(len(E)) for m in range(len(E)) if m != j)
             whole = max(1.0 - np.sum(u**2), 2e-3)
-            terms = np.exp(-D.sum() / widths[0]), np.exp(-np.sum((D / widths[1]) ** 2)), E.sum(), pairs / whole
+            near = np.exp(-np.sum(first * D) / widths[0]), np.exp(-np.sum((second * D / widths[1]) ** 2))
+            terms = *near, E.sum(), pairs / whole
             K[i, k] = np.dot(mixture, terms)
     return K
 

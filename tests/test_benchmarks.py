@@ -202,6 +202,15 @@ def test_a_picture_escapes_names_and_leaves_out_missing_values():
     assert "T &amp; U" in text and ">a b<" in text
 
 
+def test_the_footer_names_the_commits_of_cells_that_were_measured_earlier():
+    stamp = results.stamp() | {"commit": "0123456789ab"}
+    cells = {"a": {"commit": "0123456789ab"}, "b": {"c": {"commit": "ba9876543210"}}}
+    assert "commit 0123456789ab;" in tables.footer({"stamp": stamp, "cells": {"a": cells["a"]}})
+    assert "commit 0123456789ab (some cells: ba9876543210);" in tables.footer({"stamp": stamp, "cells": cells})
+    parts = {"first": "0123456789ab", "second": "ffffffffffff (half), 0123456789ab (the rest)"}
+    assert "(some cells: ffffffffffff);" in tables.footer({"stamp": stamp, "commits": parts})
+
+
 def test_every_table_renders(tmp_path):
     quality_numbers = {"log_loss": 0.1, "error": 0.01, "calibration_error": 0.002, "fit_seconds": 12.0}
     payloads = {
@@ -243,6 +252,18 @@ SMALL_RUNS = {
     "likelihood_seconds": ["--sets", "letter", "--rows", "150"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "more_rows": ["--sets", "pima", "--rows", "120", "--rivals", "kproba", "--million", "300"],
+    "more_splits": [
+        "--small",
+        "pima",
+        "letter",
+        "--small-seeds",
+        "0",
+        "1",
+        "--large",
+        "--rivals",
+        "kproba",
+        "svc_untuned",
+    ],
     "loo_trust": ["--refit-rows", "15", "--train", "110", "--splits", "1", "--sets", "pima"],
     "ivm_search": ["--quick", "--sets", "pima"],
     "ivm_svc": ["--sets", "pima", "--rows", "150", "--repeats", "1"],

@@ -41,6 +41,7 @@ from oracles import (
     klr_loo,
     klr_objective,
     laplacian,
+    left_out,
     loo_by_refitting,
     merged_rows,
     one_hot,
@@ -72,10 +73,9 @@ def assert_close(found, expected, *systems, at_least: float = 1e-11) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-def systems_without(phi, weight, penalty) -> list:
-    """What a refit without one unit of each row's weight solves: leave-one-out can be no better conditioned."""
-    full = (phi.T * weight) @ phi + penalty
-    return [full - min(w, 1.0) * np.outer(row, row) for row, w in zip(phi, weight)]
+def systems_without(phi, weight, removed, penalty) -> list:
+    """What a refit without each row solves: leave-one-out can be no better conditioned."""
+    return [(phi.T * less) @ phi + penalty for less in weight - removed]
 
 
 def cg_error(targets, weight, ridge) -> float:
@@ -198,7 +198,7 @@ class TestLeastSquares:
         assert_close(scores_of(model, new), expected, system, at_least=at_least)
         np.testing.assert_allclose(model.predict_proba(new), clip_link(scores_of(model, new)), rtol=0, atol=1e-12)
         if form == "dense":  # leverages of the others are rounded or estimated
-            loo, systems = kernel_ridge_loo(K, targets, own.weight, ridge)
+            loo, systems = kernel_ridge_loo(K, targets, own.weight, ridge, left_out(*own))
             assert_close(model.loo_scores_[weight > 0], loo, system, *systems)
 
     @given(table=tables(), ridge=st.sampled_from([1e-3, 1.0]))
@@ -230,8 +230,9 @@ class TestLeastSquares:
         at_least = 1e-5 if (solver, penalty) == ("eigen", "rkhs") else 1e-11
         new, theta = new_points(X), ridge_solution(phi, targets, weight, P, ridge)
         assert_close(scores_of(model, new), laplacian(new, Z, 1.5) @ theta, system, at_least=at_least)
-        loo = loo_by_refitting(phi, targets, weight, P, ridge)
-        systems = systems_without(phi, weight, weight.sum() * ridge * P)
+        removed = left_out(X, y, weight)
+        loo = loo_by_refitting(phi, targets, weight, P, ridge, removed)
+        systems = systems_without(phi, weight, removed, weight.sum() * ridge * P)
         assert_close(model.loo_scores_[weight > 0], loo[weight > 0], *systems, at_least=at_least)
 
     @given(table=tables(), ridge=st.sampled_from(RIDGES[1:]), most=st.sampled_from([None, 1, 2]))
@@ -280,10 +281,15 @@ class TestLeastSquares:
         Z = np.unique(X + 0.0, axis=0)[:4]
         model = lspc(kernel="laplacian", ridge=ridge, centers=Z, penalty=penalty).fit(X, Y, weight)
         phi, P = laplacian(X, Z, 1.5), laplacian(Z, Z, 1.5) if penalty == "rkhs" else np.eye(len(Z))
-        coef, loo = tags_by_rows(phi, Y, weight, P, ridge)
+        coef, loo = tags_by_rows(phi, Y, weight, P, ridge, X)
         tags, scores = Y.shape[1], scores_of(model, X)
         counted = (weight > 0) & ~np.isnan(Y).all(axis=1)
-        systems = [s for has in ~np.isnan(Y.T) for s in systems_without(phi, weight * has, (weight @ has) * ridge * P)]
+        removed = left_out(X, Y, counted * weight)
+        systems = [
+            system
+            for has in ~np.isnan(Y.T)
+            for system in systems_without(phi, weight * has, removed * has, (weight @ has) * ridge * P)
+        ]
         assert_close(scores[:, :tags], phi @ coef[0], *systems)
         assert_close(scores[:, model.link_.constant], phi @ coef[1], *systems)
         assert_close(model.loo_scores_[counted], loo[0, counted], *systems)
@@ -361,7 +367,7 @@ class TestSources:
         K, targets = gaussian(own.X, own.X, 1.5), one_hot(own.y, table.n_classes)
         expected, system = kernel_ridge(K, gaussian(new, own.X, 1.5), targets, own.weight, ridge)
         assert_close(scores_of(model, new), expected, system)
-        loo, systems = kernel_ridge_loo(K, targets, own.weight, ridge)
+        loo, systems = kernel_ridge_loo(K, targets, own.weight, ridge, left_out(*own))
         assert_close(model.loo_scores_[table.weight > 0], loo, system, *systems)
 
 
@@ -426,9 +432,10 @@ class TestLikelihood:
         X, y, weight = table
         model = self.model(ridge=ridge, centers="all", loo=True).fit(X, y, weight)
         Z, targets = model.centers_, one_hot(y, table.n_classes)
-        expected = klr_loo(laplacian(X, Z, 1.5), laplacian(Z, Z, 1.5), targets, weight, ridge)
+        removed = left_out(X, y, weight)
+        expected = klr_loo(laplacian(X, Z, 1.5), laplacian(Z, Z, 1.5), targets, weight, ridge, removed)
         P = np.exp(expected - np.logaddexp.reduce(expected, axis=1)[:, None])
-        counted = (weight > 0) & (np.bincount(y, weight)[y] > np.minimum(weight, 1.0))
+        counted = (weight > 0) & (np.bincount(y, weight)[y] > removed.sum(axis=1) + 1e-9)
         np.testing.assert_allclose(model.loo_proba_[counted], P[counted], rtol=0, atol=5e-3)
 
     @given(table=tables(rows=(4, 10), weights=("none",)), ridge=st.sampled_from((1e-2, 1.0)))
@@ -488,9 +495,9 @@ class TestImportVectors:
         X, y, weight = table.counted
         model = self.model(ridge=ridge, tol=1e-6).fit(X, y, weight)
         Z, targets = model.centers_, one_hot(y, table.n_classes)
-        for i in np.flatnonzero(np.bincount(y, weight)[y] > np.minimum(weight, 1.0)):
-            less = weight.copy()
-            less[i] -= min(1.0, less[i])
+        removed = left_out(X, y, weight)
+        for i in np.flatnonzero(np.bincount(y, weight)[y] > removed.sum(axis=1) + 1e-9):
+            less = weight - removed[i]
             is_single = less[i] == 0 and sum(same_row(x, X[i]) for x in X) == 1
             points = np.array([z for z in Z if not (is_single and same_row(z, X[i]))]).reshape(-1, X.shape[1])
             phi, K = (np.reshape(laplacian(A, points, 1.5), (len(A), len(points))) for A in (X, points))
@@ -540,11 +547,12 @@ class TestSurface:
         X, y, weight = table.counted
         model = self.model(X[:1], loo=True).fit(X, y, weight)
         phi = np.column_stack([laplacian(X, model.centers_, 1.5), np.ones(len(X))])
-        systems, none = systems_without(phi, weight, 0.0), np.zeros((2, 2))
+        removed = left_out(X, y, weight)
+        systems, none = systems_without(phi, weight, removed, 0.0), np.zeros((2, 2))
         left = np.array([np.linalg.cond(system) < 1e8 for system in systems])
         if model.certificate_.n_active or not left.all():
             return
-        expected = loo_by_refitting(phi, one_hot(y, table.n_classes), weight, none, 0.0)
+        expected = loo_by_refitting(phi, one_hot(y, table.n_classes), weight, none, 0.0, removed)
         assert_close(model.loo_scores_, expected, *systems)
 
 

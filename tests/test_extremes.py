@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import log_loss
 
 from kproba import LSPC, Gaussian, ImportVectorMachine, KernelLogisticRegression, Matern, SurfaceKernelClassifier
 from kproba.basis.moments import Moments
@@ -60,6 +61,17 @@ class TestDistances:
         with pytest.raises(ValueError, match=r"X has .* use scaling='robust' or rescale X"):
             classifier(scaling=None).fit(X * largest, y)
         assert (classifier(random_state=0).fit(X * largest, y).predict(X * largest) == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("classifier", [LSPC, KernelLogisticRegression])
+def test_learning_where_float32_cannot_tell_rows_apart(classifier):
+    """Seconds since 1970: folds held few rows of many copies, or learning failed."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.permutation(np.arange(300.0)), rng.normal(size=(300, 2))])
+    y = ((X[:, 1] > 0) ^ (np.sin(X[:, 0] / 30) > 0) ^ (rng.random(300) < 0.1)).astype(int)
+    near, far = (classifier(random_state=0).fit(X + shift, y) for shift in ([0, 0, 0], [1.7e9, 1e8, 1e8]))
+    losses = [[log_loss(y, proba) for proba in (clf.oof_proba_, clf.loo_proba_)] for clf in (near, far)]
+    assert losses[1] == pytest.approx(losses[0], rel=0.15)  # folds are others
 
 
 class TestScaling:

@@ -429,13 +429,17 @@ class TestItems:
         with pytest.raises(ValueError, match="solver='cg' needs numeric rows"):
             LSPC(kernel="spectrum", solver="cg", centers="all").fit(X, y)
 
-    def test_packed_square(self, monkeypatch):
+    @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 3.0, 60)], ids=["equal", "weighted"])
+    @pytest.mark.parametrize("ridge", [0.01, 1e-9], ids=["float32", "float64"])
+    def test_packed_square(self, weights, ridge, monkeypatch):
         """Many rows as centres share one square of memory with their factor."""
         X, y = strings(60)
-        settings = {"kernel": Spectrum(), "width": 1.0, "ridge": 0.01, "centers": "all", "link": "none"}
-        dense = LSPC(**settings).fit(X, y)
+        settings = {"kernel": Spectrum(), "width": 1.0, "ridge": ridge, "centers": "all", "link": "none", "n_jobs": 2}
+        dense = LSPC(**settings).fit(X, y, weights)
         monkeypatch.setattr(kproba.problems.least_squares, "DENSE_CENTERS", 10)
-        np.testing.assert_allclose(LSPC(**settings).fit(X, y)._scores(X), dense._scores(X), atol=1e-4)
+        monkeypatch.setattr(kproba.solvers.packed_dual, "BLOCK_BYTES", 8 * 60 * 7)  # several blocks on threads
+        found = LSPC(**settings).fit(X, y, weights)
+        np.testing.assert_allclose(found._scores(X), dense._scores(X), atol=1e-4)
 
     def test_says_what_it_is(self):
         X, _ = sequences()

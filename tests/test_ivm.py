@@ -525,6 +525,23 @@ class TestEstimator:
         )
         assert len(model.import_indices_) < 10
 
+    @pytest.mark.parametrize("scale", [0.01, 0.2, 100.0])
+    @pytest.mark.parametrize("by", ["class_weight", "one heavy row"])
+    def test_small_weights_are_as_many_rows(self, by, scale):
+        """What tuning rows gain was multiplied by their weight, so that light rows never gained enough."""
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(300, 6))
+        y = (rng.random(300) < 1 / (1 + np.exp(-1.5 * (X[:, 0] + X[:, 1])))).astype(int)
+        options, weight = {"kernel": "gaussian", "random_state": 0}, np.full(300, scale)
+        weight[0] = max(scale, 1.0)
+        plain = ImportVectorMachine(**options).fit(X, y)
+        if by == "class_weight":
+            model = ImportVectorMachine(**options, class_weight={0: scale, 1: scale}).fit(X, y)
+        else:
+            model = ImportVectorMachine(**options).fit(X, y, weight)
+        assert 0.5 * len(plain.import_indices_) < len(model.import_indices_) < 3 * len(plain.import_indices_)
+        assert model.score(X, y) > plain.score(X, y) - 0.03
+
     @pytest.mark.parametrize("search", SEARCHES)
     def test_a_class_that_shares_all_its_rows(self, search):
         rng = np.random.default_rng(0)

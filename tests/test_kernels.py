@@ -1,15 +1,20 @@
 """Kernels against naive double loops, scikit-learn, and finite differences."""
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import Matern as GPMatern
 from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 
-from kproba import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
-from kproba.kernels import FromCallable, Precomputed, as_kernels
+import oracles
+from kproba import LSPC, Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
+from kproba.kernels import Additive, FromCallable, Learnt, Precomputed, as_kernels, base
+from kproba.problems import local
 
 SIGMA = 1.3
 RADIAL = [Gaussian(SIGMA), Laplacian(SIGMA), *(Matern(SIGMA, nu=nu) for nu in (0.5, 1.5, 2.5))]
@@ -124,6 +129,35 @@ def test_sparse_float32(kernel, points):
     features = kernel(sparse.csr_array(X), sparse.csr_array(Z))
     assert features.dtype == np.float32
     np.testing.assert_allclose(features, naive(kernel, X, Z), rtol=2e-5, atol=2e-5)
+
+
+class TestGramInBlocks:
+    """Half of a kernel matrix is computed, in blocks of rows, and the other half is its mirror image."""
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(1, 40), st.integers(1, 12), st.integers(1, 3), st.integers(0, 10_000))
+    def test_equals_the_naive_kernel_of_ties_codes_and_constants(self, n, block, workers, seed):
+        rng = np.random.default_rng(seed)
+        Z = np.column_stack([rng.normal(size=n), rng.integers(0, 3, n), rng.integers(0, 2, n), np.ones(n)]).astype(
+            float
+        )
+        Z[rng.integers(0, n, n // 2)] = Z[0]
+        weights, widths, mixture = (1.0, 0.5, 2.0, 1.0), (1.0, 2.0, 0.7), (0.4, 0.3, 0.2, 0.1)
+        learnt = Learnt(weights, widths, mixture, categorical=(1,))
+        for kernel in (Gaussian(width=0.8), Laplacian(width=0.8, categorical=(1,)), Additive(width=1.3), learnt):
+            with mock.patch.object(base, "GRAM_ROWS", block):
+                gram = kernel.gram(Z, workers)
+            assert (gram == gram.T).all()
+            for i, j in rng.integers(0, n, (5, 2)):
+                # the terms of squared distances cancel down to 1e-8
+                assert gram[i, j] == pytest.approx(kernel(Z[[i]], Z[[j]])[0, 0], abs=1e-7)
+
+    def test_sparse_rows_and_no_rows(self, monkeypatch):
+        monkeypatch.setattr(base, "GRAM_ROWS", 7)
+        Z = np.random.default_rng(0).integers(0, 2, (30, 5)).astype(float)
+        for kernel in (Gaussian(width=1.0), Laplacian(width=1.0)):
+            assert kernel.gram(sparse.csr_array(Z)) == pytest.approx(kernel(Z, Z))
+        assert Gaussian(width=1.0).gram(Z[:0]).shape == (0, 0)
 
 
 @every_radial
@@ -357,6 +391,30 @@ def test_a_kernel_of_ones_own_needs_two_methods(points):
     np.testing.assert_allclose(Cauchy()(X, Z), 1 / (1 + distances), rtol=1e-12)
     with pytest.raises(NotImplementedError, match="cauchy kernel has no width"):
         Cauchy().width_unit(distances)
+
+
+class Fourfold(Gaussian):
+    """A radial kernel of one's own, with k(x, x) = 4."""
+
+    def of_pairs(self, pairs):
+        pairs = super().of_pairs(pairs)
+        pairs *= 4.0
+        return pairs
+
+
+@pytest.mark.parametrize("centers", ["all", "local", 30])
+def test_a_radial_kernel_of_ones_own_may_have_any_value_at_zero(centers, monkeypatch):
+    monkeypatch.setattr(local, "REGION_ROWS", 40)
+    monkeypatch.setattr(local, "SHARED_CENTERS", 20)
+    X, X_new = np.random.default_rng(0).normal(size=(2, 150, 2))
+    assert Fourfold(width=1.0).gram(X) == pytest.approx(4.0 * oracles.gaussian(X, X, 1.0))
+    proba = [
+        LSPC(kernel=kernel, ridge=ridge, centers=centers, penalty="rkhs", random_state=0)
+        .fit(X, X[:, 0] * X[:, 1] > 0)
+        .predict_proba(X_new)
+        for kernel, ridge in ((Gaussian(width=1.0), 0.01), (Fourfold(width=1.0), 0.04))
+    ]
+    assert proba[1] == pytest.approx(proba[0], abs=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

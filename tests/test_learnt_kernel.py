@@ -20,7 +20,7 @@ from kproba.kernels import Additive, Learnt, Pairs
 from kproba.kernels.additive import additive_sums
 from kproba.problems import local
 from kproba.search import pose
-from kproba.search.learnt import many_rows, outer_folds, steps
+from kproba.search.learnt import many_rows, outer_folds, pairs, steps
 from kproba.search.learnt.matches import Matches
 from kproba.search.learnt.objective import Objective
 from kproba.search.learnt.outer_folds import LEAST_ROWS
@@ -109,16 +109,17 @@ class TestKernel:
         np.testing.assert_array_equal(kernel(X, Z, 1), kernel(X, Z, 4))
 
     @settings(max_examples=25, deadline=None)
-    @given(st.integers(1, 5), st.integers(0, 10_000), st.booleans())
-    def test_equals_the_sums_written_out(self, d, seed, two_valued):
+    @given(st.integers(1, 5), st.integers(0, 10_000), st.booleans(), st.booleans())
+    def test_equals_the_sums_written_out(self, d, seed, two_valued, of_their_own):
         rng = np.random.default_rng(seed)
         X, Z = (rng.integers(0, 2, (n, d)).astype(float) if two_valued else rng.normal(size=(n, d)) for n in (7, 5))
-        kernel = Learnt(*(tuple(rng.uniform(0.1, 3.0, size).tolist()) for size in (d, 3, 4)))
-        expected = oracles.learnt_kernel(X, Z, kernel.weights, kernel.widths, kernel.mixture)
+        factors = tuple(map(tuple, rng.uniform(0.1, 3.0, (3, d)).tolist())) if of_their_own else ()
+        parts = *(tuple(rng.uniform(0.1, 3.0, size).tolist()) for size in (d, 3, 4)), factors
+        kernel, expected = Learnt(*parts), oracles.learnt_kernel(X, Z, *parts)
         assert kernel(X, Z) == pytest.approx(expected, abs=1e-12)
         assert kernel(X.astype(np.float32), Z.astype(np.float32)) == pytest.approx(expected, abs=1e-5)
         gram = kernel.gram(Z)
-        assert gram == pytest.approx(oracles.learnt_kernel(Z, Z, kernel.weights, kernel.widths, kernel.mixture))
+        assert gram == pytest.approx(oracles.learnt_kernel(Z, Z, *parts))
         assert np.linalg.eigvalsh(gram)[0] > -1e-10
 
     def test_named_kernels_are_terms_with_equal_weights(self):
@@ -134,6 +135,42 @@ class TestKernel:
         clf = LSPC(kernel=name, random_state=0).fit(X, y)
         assert clf.kernel_.name == name and clf.width_ > 0
         assert np.mean(clf.loo_proba_.argmax(axis=1) == y) > 0.7
+
+    @pytest.mark.parametrize(
+        "factors",
+        [
+            ((1.0,),),
+            ((1.0,),) * 2 + ((1.0, 1.0),),
+            ((1.0,), (0.0,), (1.0,)),
+            [[1.0]] * 3,
+            np.ones((3, 1)),
+            (1.0,) * 3,
+            (("1",),) * 3,
+            5,
+        ],
+    )
+    def test_refuses_factors_that_are_not_those_of_the_columns(self, factors):
+        with pytest.raises(ValueError, match="Learnt: factors must be three tuples of 1 positive numbers each"):
+            Learnt((1.0,), (1.0,) * 3, (1.0,) * 4, factors)
+
+    @pytest.mark.parametrize("extreme", [1e-200, 1e200])
+    @pytest.mark.filterwarnings("error")
+    def test_refuses_factors_whose_products_with_the_weights_are_zero_or_infinite(self, extreme):
+        with pytest.raises(ValueError, match="Learnt: weights times factors are too large or too small"):
+            Learnt((extreme,), (1.0,) * 3, (1.0,) * 4, ((extreme,),) * 3)
+
+    def test_parameters_may_be_whole_numbers(self):
+        X = np.random.default_rng(0).normal(size=(4, 2))
+        found = Learnt((1, 2), (1, 1, 1), (1, 0, 0, 0), ((1, 3),) * 3)(X, X)
+        assert found == pytest.approx(oracles.learnt_kernel(X, X, (1, 6), (1, 1, 1), (1, 0, 0, 0)))
+
+    def test_resolution_of_columns_follows_the_mixture(self):
+        """Local models split the column that the heaviest terms resolve most finely."""
+        factors = ((1.0, 1.0), (4.0, 1.0), (1.0, 2.0))
+        for mixture, expected in (((1.0, 0.0, 0.0, 0.0), (1.0, 2.0)), ((1.0, 1.0, 1.0, 1.0), (1.75, 3.0))):
+            found = Learnt((1.0, 2.0), (1.0,) * 3, mixture, factors).column_weights(2)
+            assert found == pytest.approx(expected)
+        assert Learnt((1.0, 2.0), (1.0,) * 3, (0.0,) * 4).column_weights(2).tolist() == [1.0, 2.0]
 
     def test_pairs_need_two_columns(self):
         with pytest.raises(ValueError, match="kernel='pairs' needs at least two columns"):
@@ -165,14 +202,18 @@ class TestGradient:
         [(4, 3, False, False), (1, 2, False, False), (3, 4, True, False), (3, 3, False, True), (130, 2, False, False)],
         ids=["classes", "one column", "tags", "groups", "many columns"],
     )
-    def test_equals_differences(self, d, c, tags, grouped):
+    @pytest.mark.parametrize("block", [1 << 18, 100], ids=["one block", "small blocks"])
+    def test_equals_differences(self, d, c, tags, grouped, block, monkeypatch):
+        monkeypatch.setattr(pairs, "BLOCK", block)
         rows = table(24, d, c, tags=tags)
         layout = Layout(d, 0 if tags else c)
         x = 0.3 * np.random.default_rng(1).normal(size=sum(layout.sizes.values()))
+        layout.split(x)["weights"][:] -= np.log(max(d / 4, 1.0))  # or rows of many columns have nothing in common
         rows = replace(rows, together=np.arange(len(rows)) // 3) if grouped else rows
         objective = Objective(rows, np.zeros_like(x), layout, len(rows))
         objective.load(np.arange(len(rows)))
         slopes = oracles.slopes_by_differences(lambda at: objective(at)[0], x, 1e-2)
+        assert all(np.abs(slope).max() > 1e-5 for slope in layout.split(slopes).values() if len(slope))
         assert objective(x)[1] == pytest.approx(slopes, abs=3e-5)  # values are float32
 
     @pytest.mark.parametrize("m", [2, 23, 24])
@@ -204,14 +245,45 @@ class TestGradient:
         apart[..., np.isin(at, range(0, d, 2))] = differ[..., at[at % 2 == 0]]
         assert (apart == differ[..., at] * matches.gap).all()
 
+    @settings(max_examples=50, deadline=None)
+    @given(
+        st.lists(st.sampled_from(["normal", "two", "many"]), min_size=1, max_size=4),
+        st.sampled_from([0.0, 1.0, 1e4, 1e8]),
+        st.sampled_from([0.0, 1.0, 1e8]),
+        st.integers(0, 10_000),
+    )
+    def test_values_of_columns_far_from_zero(self, kinds, far, gap, seed):
+        """Constants and two values that are far from zero or far apart do not disturb other columns."""
+        rng, m = np.random.default_rng(seed), 20
+        columns = {
+            "normal": lambda: rng.normal(size=m),
+            "two": lambda: far + gap * rng.integers(0, 2, m),
+            "many": lambda: rng.integers(0, 5, m) + min(far, 1e4),
+        }
+        X = np.column_stack([columns[kind]() for kind in kinds]).astype(np.float32)
+        sample, zeros, widths = pairs.SamplePairs(m, len(kinds), True), np.zeros((3, len(kinds))), np.log([0.5] * 3)
+        sample.load(X)
+        found = [np.triu(sample.put(each, np.zeros((m, m))), 1) for each in sample.values(zeros, widths).each]
+        for which in range(4 if len(kinds) > 1 else 3):
+            mixture = tuple(float(which == k) for k in range(4))
+            expected = oracles.learnt_kernel(*[X.astype(float)] * 2, (1.0,) * len(kinds), (2.0,) * 3, mixture)
+            assert found[which] == pytest.approx(np.triu(expected, 1), abs=1e-5)
+
     @settings(max_examples=25, deadline=None)
-    @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 10_000))
+    @given(
+        st.one_of(st.integers(1, 30), st.integers(60, 70), st.integers(120, 300)),
+        st.integers(1, 4),
+        st.integers(0, 10_000),
+    )
     def test_lapack_without_the_lock(self, m, c, seed):
         rng = np.random.default_rng(seed)
         A, Y = rng.normal(size=(m, m)), rng.normal(size=(m, c))
         G = A @ A.T + np.eye(m)
         assert unlocked.solve(np.triu(G), Y) == pytest.approx(np.linalg.solve(G, Y))
-        assert unlocked.inverse(np.triu(G)) == pytest.approx(np.linalg.inv(G))
+        inverse = unlocked.inverse(np.triu(G))
+        assert inverse == pytest.approx(np.linalg.inv(G)) and (inverse == inverse.T).all()
+        unlocked.add_gram(np.ascontiguousarray(Y.T), -2.0, C := np.triu(G))
+        assert pytest.approx(np.triu(G - 2.0 * Y @ Y.T)) == C
         lower = unlocked.factor(np.triu(G))
         assert np.tril(lower) == pytest.approx(np.linalg.cholesky(G))
         assert unlocked.solve_factored(lower, Y) == pytest.approx(np.linalg.solve(G, Y))
@@ -250,9 +322,9 @@ class TestLearning:
         X, y = waves(130, 2)
         held_out = np.arange(20)
         other = np.where(np.arange(130) < 20, 1 - y, y)
-        (before, loss), (after, other_loss) = (
-            outer_folds.Run(Rows.of(X, labels, np.ones(130), 2), held_out, 0).advance(30) for labels in (y, other)
-        )
+        runs = [outer_folds.Run(Rows.of(X, labels, np.ones(130), 2), held_out, 0) for labels in (y, other)]
+        threads.run_in_turns([run.advance(30) for run in runs], workers=2)
+        (before, _, loss), (after, _, other_loss) = (run.found for run in runs)
         assert (before == after).all() and (loss != other_loss).all()
 
     def test_equally_good_numbers_of_steps_share_the_say(self):
@@ -377,6 +449,15 @@ class TestManyRows:
         clf = LSPC(random_state=0).fit(X, y)
         assert len(clf.coef_) == 600
         assert np.mean(clf.oof_proba_.argmax(axis=1) == y) > 0.65
+
+    @pytest.mark.parametrize("ratio", [0.01, 1.0, 100.0])
+    @pytest.mark.parametrize(("noise", "is_cheap"), [(1e-3, True), (1e-5, False)])
+    def test_the_unit_of_weights_does_not_decide_about_float32(self, ratio, noise, is_cheap):
+        X, layout = np.random.default_rng(0).normal(size=(300, 2)), Layout(2, 2)
+        rows = Rows.of(X, np.arange(300) % 2, np.full(300, ratio), 2)
+        x = layout.start(X, 1.0) + layout.join({"widths": -3.0})
+        layout.split(x)["noise"][:] = np.log(noise * ratio * 300)
+        assert many_rows.ManyRows(rows, layout, 0).is_cheap(x) == is_cheap
 
     @pytest.mark.parametrize("is_dense", [True, False])
     def test_one_system_of_all_rows_may_be_better_than_local_models(self, is_dense, monkeypatch):

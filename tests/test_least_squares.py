@@ -18,7 +18,14 @@ from kproba.solvers.dual import Dual
 from kproba.solvers.eigen import EigenPath
 from kproba.solvers.iterative_dual import IterativeDual
 from kproba.solvers.packed_dual import PackedDual
-from oracles import class_wise_loo_by_refitting, gaussian, loo_by_refitting, ridge_solution, similarity_solution
+from oracles import (
+    class_wise_loo_by_refitting,
+    gaussian,
+    loo_by_refitting,
+    one_copy,
+    ridge_solution,
+    similarity_solution,
+)
 
 RNG = np.random.default_rng(0)
 N, C = 14, 3
@@ -30,6 +37,7 @@ TAGS[:2] = [[1, 0], [0, 1]]
 RIDGE, WIDTH = 0.05, 1.3
 KERNEL = Gaussian(WIDTH)
 CENTERS = X[:5]
+REMOVED = one_copy(WEIGHT)
 
 
 def rows_of(labels=Y, weight=WEIGHT):
@@ -63,7 +71,9 @@ class TestShared:
         for ridge, found in zip(ridges, ls.path(ridges), strict=True):
             assert found.ridge == ridge
             assert_allclose(found.coef(), ridge_solution(phi, targets, WEIGHT, P, ridge), rtol=rtol, atol=atol)
-            assert_allclose(found.held_out, loo_by_refitting(phi, targets, WEIGHT, P, ridge), rtol=rtol, atol=atol)
+            assert_allclose(
+                found.held_out, loo_by_refitting(phi, targets, WEIGHT, P, ridge, REMOVED), rtol=rtol, atol=atol
+            )
 
     def test_some_rows_or_none(self):
         ls, some = problem(), np.array([3, 0, 7])
@@ -106,14 +116,16 @@ class TestShared:
         (found,) = ls.path([RIDGE])
         assert ls.total_weight == WEIGHT.sum()
         assert_allclose(found.coef(), ridge_solution(phi, targets, WEIGHT, np.eye(5), RIDGE), rtol=1e-9)
-        expected = loo_by_refitting(phi, targets, WEIGHT, np.eye(5), RIDGE)
+        expected = loo_by_refitting(phi, targets, WEIGHT, np.eye(5), RIDGE, REMOVED)
         assert_allclose(found.held_out, expected[:6], rtol=1e-9)
 
     def test_float32_rows(self):
         rows = Rows.of(X.astype(np.float32), Y, WEIGHT, C)
         (found,) = LeastSquares(rows, Basis(KERNEL, CENTERS.astype(np.float32)), False).path([RIDGE])
         phi = gaussian(X, CENTERS, WIDTH)
-        assert_allclose(found.held_out, loo_by_refitting(phi, np.eye(C)[Y], WEIGHT, np.eye(5), RIDGE), atol=1e-5)
+        assert_allclose(
+            found.held_out, loo_by_refitting(phi, np.eye(C)[Y], WEIGHT, np.eye(5), RIDGE, REMOVED), atol=1e-5
+        )
 
     @pytest.mark.parametrize("rkhs", [False, True])
     @pytest.mark.parametrize("n_ridges", [1, 4])
@@ -192,7 +204,7 @@ class TestClassWise:
     def test_leave_one_out_is_that_of_refits(self, rkhs, clip, solver):
         ls = class_wise(rkhs=rkhs, clip_parameters=clip, solver=solver)
         (found,) = ls.path([RIDGE])
-        expected = class_wise_loo_by_refitting(X, Y, WEIGHT, WIDTH, RIDGE, rkhs, clip)
+        expected = class_wise_loo_by_refitting(X, Y, WEIGHT, WIDTH, RIDGE, rkhs, clip, REMOVED)
         assert_allclose(found.held_out, expected, rtol=2e-5, atol=2e-5 if rkhs else 1e-8)
         (part,) = ls.path([RIDGE], loo_rows=np.array([5, 1]))
         assert_allclose(part.held_out, found.held_out[[5, 1]], rtol=1e-9, atol=1e-12)
@@ -223,7 +235,9 @@ class TestClassWise:
         (found,) = ls.path([RIDGE])
         for y in range(C):
             phi = gaussian(X, X[y == Y], WIDTH)
-            expected = loo_by_refitting(phi, (y == Y).astype(float)[:, None], WEIGHT, np.eye(phi.shape[1]), RIDGE)
+            expected = loo_by_refitting(
+                phi, (y == Y).astype(float)[:, None], WEIGHT, np.eye(phi.shape[1]), RIDGE, REMOVED
+            )
             assert_allclose(found.held_out[:, [y]], expected, rtol=1e-8, atol=1e-10)
 
     def test_a_class_without_centres_scores_zero(self):
@@ -296,7 +310,7 @@ class TestDual:
         for ridge, found in zip(ridges, ls.path(ridges), strict=True):
             assert found.ridge == ridge
             assert_allclose(phi @ found.coef(), phi @ ridge_solution(phi, targets, WEIGHT, phi, ridge), atol=1e-7)
-            assert_allclose(found.held_out, loo_by_refitting(phi, targets, WEIGHT, phi, ridge), atol=1e-6)
+            assert_allclose(found.held_out, loo_by_refitting(phi, targets, WEIGHT, phi, ridge, REMOVED), atol=1e-6)
         (part,) = ls.path([RIDGE], loo_rows=np.array([6, 2]))
         (whole,) = ls.path([RIDGE])
         assert_allclose(part.held_out, whole.held_out[[6, 2]])
@@ -306,7 +320,11 @@ class TestDual:
         ls = LeastSquares(twice, Basis(KERNEL, X[:3], row_center=np.array([0, 1, 2, 0])), True)
         (found,) = ls.path([RIDGE])
         phi, P = gaussian(twice.X, X[:3], WIDTH), gaussian(X[:3], X[:3], WIDTH)
-        assert_allclose(found.held_out, loo_by_refitting(phi, twice.targets(), twice.weight, P, RIDGE), atol=1e-8)
+        assert_allclose(
+            found.held_out,
+            loo_by_refitting(phi, twice.targets(), twice.weight, P, RIDGE, one_copy(twice.weight)),
+            atol=1e-8,
+        )
 
     def test_forms(self, monkeypatch):
         assert isinstance(problem(**DENSE)._dual, Dual)

@@ -236,7 +236,8 @@ class TestClassifier:
     def test_a_sharp_learnt_kernel_chooses_local_models(self, monkeypatch):
         monkeypatch.setattr(_learning, "FEW_ROWS", 200)
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 200)
-        monkeypatch.setattr(many_rows.ManyRows, "beats_regions", lambda *_: False)
+        monkeypatch.setattr(many_rows.ManyRows, "wants_all_rows", lambda *_: True)
+        monkeypatch.setattr(many_rows.ManyRows, "beats_regions", lambda *_, **__: False)
         X, y = waves(400)
         clf = LSPC(random_state=0).fit(X, y)
         assert isinstance(clf.basis_, LocalBasis)
@@ -244,10 +245,21 @@ class TestClassifier:
         X_new, y_new = waves(2000, seed=1)
         assert log_loss(y, clf.oof_proba_) > 0.95 * log_loss(y_new, clf.predict_proba(X_new))
 
+    def test_a_smooth_learnt_kernel_is_solved_as_one_system(self, monkeypatch):
+        """Up to so many rows, and by local models beyond."""
+        monkeypatch.setattr(_learning, "FEW_ROWS", 100)
+        monkeypatch.setattr(outer_folds, "MANY_ROWS", 100)
+        monkeypatch.setattr(many_rows.ManyRows, "wants_all_rows", lambda *_: False)
+        X, y = waves(300)
+        for most, basis in ((300, Basis), (299, LocalBasis)):
+            monkeypatch.setattr(_learning, "DENSE_ROWS", most)
+            assert type(LSPC(random_state=0).fit(X, y).basis_) is basis
+
     @pytest.mark.parametrize("is_sharp", [True, False])
     def test_a_sharp_learnt_kernel_shares_no_centres(self, is_sharp, monkeypatch):
         """Each region has its own rows as centres, and those that all share only if the kernel is smooth."""
         monkeypatch.setattr(_learning, "FEW_ROWS", 200)
+        monkeypatch.setattr(_learning, "DENSE_ROWS", 200)
         monkeypatch.setattr(outer_folds, "MANY_ROWS", 200)
         monkeypatch.setattr(many_rows.ManyRows, "beats_regions", lambda *_, **__: False)
         monkeypatch.setattr(many_rows.ManyRows, "wants_all_rows", lambda *_: is_sharp)

@@ -231,11 +231,14 @@ def test_many_classes_with_one_row():
         LSPC(width=1.0, ridge=0.1).fit(X, np.arange(60))
 
 
-def test_a_weight_of_two_is_two_rows():
+def test_copies_of_a_row_are_left_out_together():
     weight = np.ones(60)
     weight[7] = 2.0
-    LSPC(width=1.0, ridge=0.1).fit(X, ONE_ROW, weight)
-    LSPC(width=1.0, ridge=0.1).fit(np.vstack([X, X[7:8]]), np.append(ONE_ROW, 9))
+    LSPC(width=1.0, ridge=0.1).fit(np.vstack([X, X[7:8] + 0.1]), np.append(ONE_ROW, 9))
+    one_row = [(X, ONE_ROW, weight), (np.vstack([X, X[7:8]]), np.append(ONE_ROW, 9))]
+    for given in one_row:
+        with pytest.warns(FewRowsWarning, match="class 9"):
+            LSPC(width=1.0, ridge=0.1).fit(*given)
     with pytest.warns(FewRowsWarning, match="class 9"):
         LSPC(width=1.0, ridge=0.1, class_weight="balanced").fit(X, ONE_ROW)
 

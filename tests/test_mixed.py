@@ -410,7 +410,7 @@ class TestEstimators:
     def test_learns_from_everything(self, make):
         """The class follows from a category and a number; the kernel is learnt."""
         frame, y = frame_of(240, gaps=0.05)
-        options = {"max_points": 10} if make is ImportVectorMachine else {}
+        options = {"max_points": 15} if make is ImportVectorMachine else {}
         model = make(**options, random_state=0).fit(frame[:160], y[:160])
         assert model.score(frame[160:], y[160:]) > 0.8
         assert model.feature_importances_.shape == (5,)
@@ -618,6 +618,24 @@ class TestFiles:
         label, proba = session.run(None, feed)
         np.testing.assert_allclose(proba, model.predict_proba(new), atol=1e-8)
         assert label.tolist() == model.predict(new).tolist()
+
+    @pytest.mark.parametrize("form", ["frame", "array"])
+    @pytest.mark.parametrize("n_levels", [[3], [3, 40]], ids=["few levels", "few and many levels"])
+    def test_onnx_of_a_learnt_kernel(self, form, n_levels):
+        """Levels that are few have columns of their own, but the graph still has one input for each given column."""
+        rng = np.random.default_rng(0)
+        words = {f"k{k}": [f"level {i}" for i in rng.integers(0, k, 300)] for k in n_levels}
+        frame = pd.DataFrame({"u": rng.normal(size=300)} | words)
+        y = ((frame.u > 0) ^ (frame["k3"] == "level 1")).astype(int)
+        X = frame if form == "frame" else frame.to_numpy()
+        named = "from_dtype" if form == "frame" else list(range(1, frame.shape[1]))
+        model = LSPC(random_state=0, categorical_features=named)
+        graph = to_onnx(model.fit(X, y), dtype="float64").SerializeToString()
+        session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+        names = [each.name for each in session.get_inputs()]
+        assert len(names) == frame.shape[1]
+        feed = {name: frame[[column]].to_numpy() for name, column in zip(names, frame)}
+        np.testing.assert_allclose(session.run(None, feed)[1], model.predict_proba(X), atol=1e-8)
 
     def test_onnx_of_numbers_with_gaps(self):
         frame, y = frame_of(80)

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 )
 
 import kproba
+from kproba.kernels import Learnt
 from kproba.links import CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
 from kproba.persist import audit
 from kproba.persist.rules import ABSENT, accepts, check_declared, holds
@@ -150,3 +151,17 @@ def test_links_of_tags():
     for link in (PerTag(Clip(), constant), tags, None, Clip):
         with pytest.raises(kproba.ModelFileError, match="PerTag: link is not a link of classes"):
             audit.check(PerTag(link, constant))
+
+
+@pytest.mark.parametrize(
+    "factors", [((1.0, 1.0),) * 2, ((1.0, 1.0), (1.0, 1.0), (1.0,)), ((1.0, 1.0), (1.0, 0.0), (1.0, 1.0))]
+)
+def test_factors_of_a_learnt_kernel(factors):
+    """Three tuples with a positive number for each column, or none, as in files of earlier versions."""
+    kernel = Learnt((1.0, 0.5), (1.0,) * 3, (1.0,) * 4)
+    audit.check(kernel)
+    object.__setattr__(kernel, "factors", ((1.0, 0.9), (1.1, 1.0), (1.0, 1.0)))
+    audit.check(kernel)
+    object.__setattr__(kernel, "factors", factors)
+    with pytest.raises(kproba.ModelFileError, match="factors"):
+        audit.check(kernel)

@@ -33,6 +33,7 @@ from kproba.report.facts import collect
 from kproba.report.fitted import importances_of, learning_curve_of
 from kproba.report.page import page
 from kproba.search.learnt import outer_folds
+from kproba.threads import run_in_turns
 
 ALL = [LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier]
 NAMES = ["age", "income", "<b>"]
@@ -143,6 +144,7 @@ class TestClassifiers:
         for shares in (fitted.feature_importances_, *fitted.fold_importances_):
             assert shares.sum() == pytest.approx(1.0) and (shares >= 0).all()
         assert list(fitted.learning_curve_) == ["steps", "leave_one_out", "out_of_fold"]
+        assert len(set(fitted.learning_curve_["leave_one_out"])) == len(fitted.learning_curve_["steps"])
         assert "loo_proba_" not in vars(fitted) or not np.array_equal(fitted.oof_proba_, fitted.loo_proba_)
 
     @pytest.mark.parametrize("Estimator", ALL)
@@ -265,7 +267,8 @@ class TestOnePart:
         part = outer_folds.outer_folds(rows, 0) == 0
         swapped = Rows.of(X, np.where(part, 1 - Y, Y), np.ones(110), 2)
         runs = [outer_folds.Run(each, np.flatnonzero(part), 0) for each in (rows, swapped)]
-        assert (runs[0].advance(10)[0] == runs[1].advance(10)[0]).all()
+        run_in_turns([run.advance(10) for run in runs])
+        assert (runs[0].found[0] == runs[1].found[0]).all()
         assert not set(runs[0].inside.number) & set(np.flatnonzero(part))
 
     def test_pure_noise_is_not_better_than_chance(self):

@@ -15,7 +15,6 @@ from kproba.problems import least_squares
 from kproba.solvers import packed_dual
 from kproba.solvers.dual import Dual
 from kproba.solvers.packed_dual import PackedDual, Square
-from kproba.threads import row_slices
 from oracles import laplacian, loo_by_refitting
 
 
@@ -23,7 +22,7 @@ from oracles import laplacian, loo_by_refitting
 def small_tiles(monkeypatch):
     """Several tiles, the last one not whole, and several blocks of kernel values."""
     monkeypatch.setattr(packed_dual, "TILE", 64)
-    monkeypatch.setattr(packed_dual, "row_slices", lambda n, size, target=70_000: row_slices(n, size, target))
+    monkeypatch.setattr(packed_dual, "BLOCK_BYTES", 70_000)
 
 
 class Problem:
@@ -112,6 +111,55 @@ def test_the_square_holds_the_matrix_below_and_keeps_it():
     assert np.allclose(np.tril(square.packed, -1), np.tril(M, -1), rtol=1e-12)
     V = np.random.default_rng(0).standard_normal((len(M), 3))
     assert np.allclose(square.times(V), M @ V)
+
+
+def shifted(X, far):
+    """The same points, or some of them, far from the origin."""
+    X = X.copy()
+    X[slice(None) if far == "all" else slice(-3, None)] += {"none": 0.0, "all": 3e4, "three": 3e4}[far]
+    return X
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("far", ["none", "all", "three"])
+def test_kernel_values_are_single_only_where_no_digits_are_lost(far, form):
+    problem = Problem(Gaussian(width=2.0), n=900)
+    problem.X = form(shifted(problem.X, far))
+    assert packed_dual.loses_no_digits(problem.kernel, problem.X, np.float32) == (far == "none")
+    assert packed_dual.loses_no_digits(problem.kernel, problem.X, np.float64)
+    packed = problem.packed()
+    (found,) = packed.path([1.0])
+    assert packed._square.dtype == np.float32
+    assert max(away(found, problem.dense(1.0), problem.weight)) < 1e-4
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e-30, 1e30, 1e60])
+@pytest.mark.parametrize("kernel", [Gaussian, Laplacian])
+def test_points_beyond_float32_raise_no_warnings(kernel, size):
+    problem, other = Problem(kernel(width=2.0)), Problem(kernel(width=2.0 * size))
+    other.X = size * problem.X
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, expected = (next(each.packed().path([1.0])).fitted for each in (other, problem))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_a_callable_without_float32_is_taken_as_it_is():
+    problem = Problem(Gaussian(width=2.0))
+    as_float64 = lambda X, Z: problem.kernel(X.astype(np.float64), Z.astype(np.float64))  # noqa: E731
+    square = Square.of(problem.X, as_float64, problem.kernel.gram, np.ones(330), np.float32)
+    assert square.packed.dtype == np.float32
+    assert np.tril(square.packed, -1) == pytest.approx(np.tril(problem.kernel.gram(problem.X), -1), abs=1e-6)
+
+
+@pytest.mark.parametrize("weight", ["ones", "copies"])
+def test_threads_fill_the_same_square(weight):
+    problem = Problem(KERNELS[0])
+    root = np.ones(len(problem.X)) if weight == "ones" else np.sqrt(problem.weight)
+    one, two = (
+        Square.of(problem.X, problem.kernel, problem.kernel.gram, root, np.float32, workers) for workers in (1, 3)
+    )
+    assert (np.tril(one.packed) == np.tril(two.packed)).all() and (one.diagonal == two.diagonal).all()
 
 
 def test_no_second_square_is_made(monkeypatch):

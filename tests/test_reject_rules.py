@@ -114,6 +114,13 @@ class TestThresholds:
         why = f"the lowest error bound at any threshold on 29 calibration rows is {bound:.3g}"
         assert [str(w.message) for w in caught] == [f"{starts} ({why}), {ends}"]
 
+    def test_the_most_certain_rows_are_wrong(self):
+        """More rows would satisfy the bound, but the tests must not skip those that are more certain."""
+        sure = np.linspace(0.99, 0.6, 400)
+        labels = np.where((np.arange(400) < 10) & (np.arange(400) % 2 == 0), "b", "a")
+        with pytest.warns(NothingKeptWarning, match=r"is 0\.0\d+, but tests begin with the most certain rows"):
+            frozen(max_error=0.1).fit(np.column_stack([sure, 1 - sure]), labels)
+
     def test_just_enough_rows(self):
         many = np.repeat(PROBA[:1], 29, axis=0)
         with warnings.catch_warnings():

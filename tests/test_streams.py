@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from kproba.data.hashing import ranking, row_keys
 from kproba.data.sources import ArraySource, Chunk
 from kproba.data.summary import Summary
 from kproba.estimators import _reading, lspc
+from kproba.exceptions import FewRowsWarning
 
 pa = pytest.importorskip("pyarrow")
 N, SAMPLE = 3000, 600
@@ -401,6 +403,21 @@ class TestPartialFit:
         with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
             LSPC(class_weight="balanced").partial_fit(X, y, ["no", "rare", "yes"])
         np.testing.assert_array_equal(model.coef_, before)
+
+
+@pytest.mark.parametrize("weight, seen", [(1.0, 0), (0.2, 0), (1 / N, 1)])
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+def test_tiny_weights_count_as_few_rows(call, weight, seen, data, small_sample):
+    X, y, _ = data
+    model, weights = LSPC(width=1.0, ridge=0.1, centers=20, random_state=0), np.full(N, weight)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        if call == "fit":
+            model.fit(ArraySource(X, y, weights))
+        else:
+            model.partial_fit(X, y, ["no", "rare", "yes"], weights)
+    words = [str(each.message) for each in found if each.category is FewRowsWarning]
+    assert len(words) == seen and all("sum to 1. A weight counts copies" in word for word in words)
 
 
 def test_classes_that_no_row_has(data):

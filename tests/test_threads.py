@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -12,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from kproba import LSPC, BagOfFeatures, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
-from kproba.threads import fill_tiles, map_independent, n_workers, one_blas_thread
+from kproba.threads import fill_tiles, map_independent, n_workers, one_blas_thread, run_in_turns
 
 N_BLAS = 3
 FORK = """
@@ -221,6 +222,47 @@ class TestWorkers:
 
         outer = set(map_independent(inner, range(8), workers=2))
         assert threads == outer and len(outer) <= 2
+
+    @pytest.mark.parametrize("workers", [1, 2, 3, 5])
+    def test_tasks_take_turns(self, workers):
+        steps, inside = [[] for _ in range(3)], [threading.Lock() for _ in range(3)]
+
+        def task(number):
+            for step in range(20):
+                assert inside[number].acquire(blocking=False)  # never on two threads at once
+                time.sleep(1e-4)
+                steps[number].append(step)
+                inside[number].release()
+                yield
+
+        run_in_turns([task(number) for number in range(3)], workers)
+        assert steps == [list(range(20))] * 3
+        run_in_turns([], workers)
+
+    def test_an_error_in_a_turn_is_raised(self):
+        def task(number):
+            yield
+            raise ArithmeticError(number)
+
+        for workers in (1, 2, 4):
+            with pytest.raises(ArithmeticError):
+                run_in_turns([task(number) for number in range(4)], workers)
+
+    @pytest.mark.parametrize("workers", [2, 8])
+    def test_nothing_goes_on_after_an_error_or_an_interrupt(self, workers):
+        begun = []
+
+        def task(number):
+            for _ in range(50):
+                begun.append(number)
+                if number == 0:
+                    raise KeyboardInterrupt
+                time.sleep(0.01)
+                yield
+
+        with pytest.raises(KeyboardInterrupt):
+            run_in_turns([task(number) for number in range(8)], workers)
+        assert len(begun) < 50
 
     def test_fitted_model_does_not_keep_the_number_of_threads(self):
         model = LSPC(kernel="gaussian", width=1.0, ridge=0.01, n_jobs=7).fit(X, Y)

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kproba import LSPC, ModelFileError, cli, load, save
 from kproba.cli import _frames, _models, _training
-from kproba.cli._training import Recognition, RowSketch, SeenRows, row_digests
+from kproba.cli._training import Recognition, RowSketch, SeenRows, _mixed, row_digests
 from kproba.estimators import _reading
 from kproba.pipelines import vectorizer
 from kproba.report import write_report
@@ -238,6 +240,25 @@ class TestSketch:
         np.testing.assert_array_equal(row_digests(prepared, as_text.assign(a=frame["a"].astype(float)), y), plain)
         for name, value in (("a", 0.5), ("b", 1e6), ("is_new", ~frame["is_new"]), ("job", "clerk"), ("remark", "x")):
             assert not (row_digests(prepared, frame.assign(**{name: value}), y) == plain).any()
+
+    def test_digests_of_earlier_versions(self, prepared):
+        """A BLAKE2b digest of the columns' 64-bit words, by which older model files know their rows."""
+        frame = table()
+        y = frame.pop("y").to_numpy()
+        found = row_digests(prepared, frame, y, by_blake2b=True)
+        assert len(np.unique(found)) == N and not (found == row_digests(prepared, frame, y)).any()
+        seen = SeenRows(found, N, int(found.sum(dtype=np.uint64)) & (1 << 63) - 1, 0.0, by_blake2b=True)
+        assert (
+            Recognition(seen).numbers(row_digests(prepared, frame[::-1], y[::-1], True)).tolist() == [*range(N)][::-1]
+        )
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.integers(2, 60), st.integers(1, 5), st.sampled_from([2, 3, 1 << 32]), st.integers(0, 10_000))
+    def test_only_equal_rows_have_equal_digests(self, n, d, most, seed):
+        """On zeros and ones, and on columns that swap their values, where sums or XORs of columns would cancel."""
+        rows = np.random.default_rng(seed).integers(0, most, (n, d)).astype(np.uint64)
+        rows = np.vstack([rows, rows[:, ::-1], rows + np.uint64(1)])
+        assert len(np.unique(_mixed(list(rows.T)))) == len(np.unique(rows, axis=0))
 
     def test_zeros_and_ones_do_not_cancel(self, tmp_path, capsys):
         """Rows of 0 and 1, each twice: what combines digests by XOR takes any such table for the same."""

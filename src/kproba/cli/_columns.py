@@ -60,13 +60,13 @@ def _column(values, y: np.ndarray, kind: str | None, seed: int) -> Column:
     else:
         use = USES.get(kind, "used").format(n=distinct)
     example = _shortened(present.iloc[0]) if len(present) else ""
-    remarks = [] if use == "dropped" else _remarks(values, present, y, kind, seed)
+    remarks = [] if use == "dropped" else _remarks(values, present, distinct, y, kind, seed)
     return Column(str(values.name), kind, missing, example, use, remarks)
 
 
-def _remarks(values, present, y: np.ndarray, kind: str, seed: int) -> list[str]:
+def _remarks(values, present, distinct: int, y: np.ndarray, kind: str, seed: int) -> list[str]:
     found = []
-    if len(values) >= LEAST_ROWS and is_identifier(present, kind):
+    if len(values) >= LEAST_ROWS and distinct == len(present) and is_identifier(present, kind):
         found.append("looks like an identifier: leave it out with --ignore")
     if kind in ("categories", "text") and (words := stray_words(present)):
         listed = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")

@@ -112,7 +112,7 @@ def _judge(model: _models.TableModel, table: LabelledTable, compared: NewRows) -
         labels.append(y)
         predicted.append(model.predict_proba(frame))
         if recognition is not None:
-            numbers.append(recognition.numbers(row_digests(model.pipeline, frame, y)))
+            numbers.append(recognition.numbers(row_digests(model.pipeline, frame, y, recognition.by_blake2b)))
     first, about = _numbering(table)
     rows = Rows(
         pandas().concat(frames, ignore_index=True) if frames else table,

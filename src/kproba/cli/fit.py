@@ -206,7 +206,7 @@ def _fit_rows(args, train: Rows, counts: dict) -> tuple[_models.TableModel, dict
     _refuse_constant(args, train.X)
     prepared, numbers = fitted(vectorizer(), train.X)
     about, facts = _look_at_columns(args, prepared, train.X, train.y, counts)
-    classifier, found = _best(args, numbers, train, about["positive"])
+    classifier, found = _best(args, numbers, train, list(counts), about["positive"])
     sketch = RowSketch(prepared)
     sketch.add(train.X, train.y)
     pipeline = behind(prepared, classifier)
@@ -230,9 +230,9 @@ def _look_at_columns(args, prepared, X, y, counts: dict) -> tuple[dict, dict]:
     return about, {"column_table": [each._asdict() for each in found]}
 
 
-def _best(args, X, train: Rows, positive) -> tuple[Any, dict]:
+def _best(args, X, train: Rows, classes: list, positive) -> tuple[Any, dict]:
     """The classifier with the smallest loss out of fold, or else by leave-one-out, and the losses of all candidates."""
-    options = _options(args, np.unique(train.y))
+    options = _options(args, classes)
     models = [_fitted(args, each, X, train) for each in _models.contenders(args.estimator, X, **options)]
     found = [_left_out(each, train, positive) for each in models]
     if len(models) == 1:

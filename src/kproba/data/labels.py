@@ -241,6 +241,15 @@ def check_weights(sample_weight, n: int) -> np.ndarray:
     return np.where(weight < LOST_SHARE * largest, 0.0, weight)
 
 
+def row_weights(sample_weight, n: int) -> np.ndarray:
+    """The checked weights of a fit. If the largest is below one, they are divided by it.
+
+    A weight counts copies of a row, so weights that sum to one would stand for a single row.
+    """
+    weight = check_weights(sample_weight, n)
+    return weight / min(1.0, float(weight.max(initial=0.0)) or 1.0)
+
+
 def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
     """The factor for each row's weight that follows from ``class_weight`` (None, "balanced", or a dict)."""
     if class_weight is None:

@@ -41,7 +41,7 @@ class Rows:
     are equal, even after scaling. ``unit`` (n,) is the part of a row's weight that leave-one-out removes. For a sample
     with corrected weights, ``mass`` (n,) is the weight of each row among all rows. ``together`` (n,) numbers the user's
     groups: rows of one group are always left out together. ``categorical`` are the numbers of the columns of ``X`` that
-    hold codes of categories.
+    hold codes of categories. ``copies_are_draws`` says that new rows may equal known ones (:mod:`.copies`).
     """
 
     X: np.ndarray
@@ -55,6 +55,7 @@ class Rows:
     group: np.ndarray | None = None
     together: np.ndarray | None = None
     categorical: tuple[int, ...] = ()
+    copies_are_draws: bool = False
 
     @classmethod
     def of(
@@ -70,9 +71,9 @@ class Rows:
     ) -> Rows:
         """The user's rows, with their weights multiplied by ``factor``.
 
-        A weight counts copies of a row, and leave-one-out removes one copy: one unit of weight, or all of a smaller
-        weight. A factor is the importance of each copy, so a copy is removed together with its factor. ``hashes`` are
-        the keys of :func:`.hashing.row_keys`, if they are known.
+        A weight counts copies of a row. Leave-one-out removes one unit of weight, or all of a smaller weight, unless
+        :func:`.copies.with_units` finds that copies are duplicates. A factor is the importance of each copy, so a copy
+        is removed together with its factor. ``hashes`` are the keys of :func:`.hashing.row_keys`, if they are known.
         """
         number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
         keys, group = exact_keys(X, hashes), _tag_groups(labels)
@@ -137,6 +138,11 @@ class Rows:
     def total_weight(self) -> float:
         return float(self.weight.sum())
 
+    @property
+    def n_copies(self) -> np.ndarray:
+        """How many rows each one stands for: its weight, as a multiple of what leave-one-out removes."""
+        return (self.weight if self.mass is None else self.mass) / self.unit
+
     @cached_property
     def prior(self) -> np.ndarray:
         """Weighted frequency of each class, or of each tag among the rows in which it is known."""
@@ -172,7 +178,8 @@ class Rows:
         mass = None if self.mass is None else self.mass[index]
         which = self.number[index], self.keys[index], self.unit[index]
         together = None if self.together is None else self.together[index]
-        return Rows(*parts, self.n_classes, *which, mass, self.group, together, self.categorical)
+        same = self.categorical, self.copies_are_draws
+        return Rows(*parts, self.n_classes, *which, mass, self.group, together, *same)
 
     def without(self, index: np.ndarray) -> Rows:
         """All rows except those of ``index``; all of them if none would be left.
@@ -204,14 +211,18 @@ class Rows:
 
     def _entry_numbers(self) -> np.ndarray:
         """A number for each row, equal if and only if inputs, label, unit and the user's group are equal."""
-        labels = self.labels
-        if self.is_multilabel:
-            labels = distinct(exact_keys(np.nan_to_num(labels, nan=2.0)))[1]
         numbers = self.distinct[1]
-        for part in (labels, self.unit, *([] if self.together is None else [self.together])):
+        for part in (self.label_numbers, self.unit, *([] if self.together is None else [self.together])):
             codes = np.unique(part, return_inverse=True)[1].ravel()
             numbers = distinct(numbers * (int(codes.max()) + 1) + codes)[1]
         return numbers
+
+    @property
+    def label_numbers(self) -> np.ndarray:
+        """A number for each row, equal if and only if the labels are equal."""
+        if not self.is_multilabel:
+            return self.labels
+        return distinct(exact_keys(np.nan_to_num(self.labels, nan=2.0)))[1]
 
     def replace_inputs(self, X) -> Rows:
         """The same labels and weights with other inputs."""

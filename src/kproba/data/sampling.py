@@ -52,3 +52,9 @@ def class_quotas(counts: np.ndarray, size: int) -> np.ndarray:
 def subsample(rows: Rows, size: int, seed: int) -> Rows:
     """All copies of ``size`` distinct rows, spread over the classes; all rows if there are no more than that."""
     return rows if rows.n_distinct <= size else rows.take(with_copies(rows, sample_rows(rows, size, seed)))
+
+
+def canonical_order(rows: Rows) -> np.ndarray:
+    """An order of the rows that does not depend on the order in which they were given."""
+    labels = rows.labels.T if rows.is_multilabel else rows.labels[None]
+    return np.lexsort([*labels, rows.weight, ranking(rows.keys, 0)])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Device, is_tensor, to_numpy
+from .copies import with_units
 from .hashing import equal_rows, keys_of_ranking, ranking, ranking_on_device, row_keys
 from .labels import are_strings, class_factors, encode, numbered
 from .rows import Rows
@@ -122,6 +123,11 @@ class Summary:
             raise ValueError(f"y has only one class ({labels.tolist()[0]!r}); a classifier needs at least 2 classes.")
         return labels
 
+    @property
+    def total_weight(self) -> float:
+        """The weight of all rows."""
+        return sum(self.label_weight.values())
+
     def class_weights(self, classes: np.ndarray) -> np.ndarray:
         """The total weight of the rows of each class."""
         return np.array([self.label_weight.get(label, 0.0) for label in classes.tolist()])
@@ -144,7 +150,7 @@ class Summary:
             categorical=categorical,
             hashes=keys_of_ranking(part.rank, self.seed),
         )
-        rows = given.merged()[0]
+        rows = with_units(given.merged()[0])[0]
         # only the weights are corrected, not the unit that leave-one-out and folds remove
         return replace(rows, weight=rows.weight * share[rows.labels], mass=rows.weight), factors
 

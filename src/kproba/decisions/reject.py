@@ -113,7 +113,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> clf = RejectOption(LSPC(random_state=0), max_error=0.02).fit(X, y)
     >>> kept = ~clf.rejects(X_new)
     >>> print(f"{kept.mean():.2f} kept, error {(clf.predict(X_new) != y_new)[kept].mean():.2f}")
-    0.86 kept, error 0.00
+    0.87 kept, error 0.00
     >>> clf.predict_set(X_new[:1], coverage=0.99, as_labels=True)
     [array([0])]
     """
@@ -289,8 +289,10 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if least > n:
             why = f"even without errors, this needs {least} calibration rows, but there are {n}"
         else:
-            bounds = self.risk_coverage_curve_["upper_bound"]
-            why = f"the lowest error bound at any threshold on {n} calibration rows is {bounds.min():.3g}"
+            least_bound = self.risk_coverage_curve_["upper_bound"].min()
+            why = f"the lowest error bound at any threshold on {n} calibration rows is {least_bound:.3g}"
+            if least_bound <= max_error:
+                why += ", but tests begin with the most certain rows, and too many of these are wrong"
         warn(
             f"No threshold guarantees max_error={max_error} at confidence={self.confidence} ({why}), so every row is "
             "rejected. Increase max_error, lower confidence, or use more rows.",

@@ -18,9 +18,10 @@ from ..arrays import choose as choose_device
 from ..basis.basis import Basis
 from ..basis.local_basis import on_device
 from ..data.columns import explained, refuse_times
+from ..data.copies import with_units
 from ..data.dask import computed, floats_of, is_dask
 from ..data.items import Items, Sequences, as_items, is_table
-from ..data.labels import check_groups, check_weights, class_factors, encode_labels, refuse_unknown_tags
+from ..data.labels import check_groups, class_factors, encode_labels, refuse_unknown_tags, row_weights
 from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
 from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
@@ -63,6 +64,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     #: whether the fit iterates until it meets a tolerance, which magnifies rounding errors: the rows are then sorted
     #: so that the result does not depend on their order in X
     _iterates = False
+    #: for a fold, its rows as the model of all rows has read them: weights and what counts as a copy stay as they are
+    _read_as: Rows | None = None
     #: whether the ridge is the noise that is learnt with the kernel
     _ridge_is_noise = False
     #: whether the model was fitted on objects that are not vectors
@@ -117,13 +120,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         """The distinct rows of positive weight, with encoded labels, and each input row's index among them."""
         self.classes_, labels = encode_labels(y)
         check_lengths(X, labels)
-        weight = check_weights(sample_weight, X.shape[0])
+        weight = row_weights(sample_weight, X.shape[0]) if self._read_as is None else self._read_as.weight
         factor = class_factors(self.class_weight, self.classes_, labels, weight)
         if labels.ndim == 2:
             weight = np.where(np.isnan(labels).all(axis=1), 0.0, weight)  # a row without any tag has no information
         together = None if groups is None else check_groups(groups, X.shape[0])
         given = Rows.of(X, labels, weight, len(self.classes_), factor, together, self._categorical)
+        if self._read_as is not None:
+            given = replace(given, unit=self._read_as.unit, copies_are_draws=self._read_as.copies_are_draws)
         rows, place = given.merged(by_key=self._iterates)
+        if self._read_as is None:
+            rows, again = with_units(rows)
+            place = np.where(place < 0, -1, again[place])
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)
             warn_of_one_hot(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from ..arrays import Device
 from ..arrays import choose as choose_device
+from ..data.copies import Parts
 from ..data.hashing import distinct, exact_keys
 from ..data.items import Items
 from ..data.rows import Rows
@@ -22,24 +23,28 @@ from ..kernels import OneOf
 from ..kernels.learnt import Learnt
 from ..links import fit_link, in_blocks
 from ..problems.base import Solution
+from ..problems.least_squares import LeastSquares
 from ..progress import Progress
+from ..search.candidates import Candidate
 from ..search.choose import Prepared
-from ..search.learnt.outer_folds import HALFWAY, LEAST_ROWS, MARKS, LearntKernel, learn
+from ..search.learnt.outer_folds import HALFWAY, LEAST_ROWS, LearntKernel, learn, numbers_of_steps
 from ..search.pose import is_given
 from ..search.staged import most_informative_tags
 from ..solvers.device_dual import fits
 from ..threads import map_independent, n_workers
 from ._reading import Training
 
-#: With a learnt kernel all rows are centres: of one system up to the first number of rows, and up to the second if
-#: local models would be worse; otherwise of local models.
+#: With a learnt kernel all rows are centres: of one system up to the first number of rows, and up to the second if that
+#: is worth its time; otherwise of local models.
 FEW_ROWS, DENSE_ROWS = 4000, 10_000
 #: Rows whose differences give the spread of the columns.
 SPREAD_ROWS = 300
+#: With fewer folds than this, a model without a fold has far fewer rows than the model of all, and seems worse than it.
+MANY_FOLDS = 5
 #: Folds of more rows are fitted one after the other, because LAPACK's own threads then share the work better.
 SIDE_BY_SIDE = 2000
-#: Rows are rounded to float32 for learning if this moves no scaled value by more.
-FLOAT32_ERROR = 1e-3
+#: Rows are rounded to float32 for learning if this moves no scaled value by more, and this share of them stay distinct.
+FLOAT32_ERROR, STILL_DISTINCT = 1e-3, 0.9
 
 
 def learns_kernel(model, rows: Rows) -> bool:
@@ -59,10 +64,12 @@ def learn_kernel(model, scaling: Scaling | None, data: Training) -> tuple[Learnt
         scaling = with_normal_scores(scaling, data.rows, n_workers(model.n_jobs))
     bends = scaling is not None and scaling.curves is not None and _is_auto(model.scaling)
     bent = _scaled_in_float32(data.rows, scaling, mode, n_workers(model.n_jobs), model.device_)
-    with Progress(model.verbose, MARKS[-1], f"{type(model).__name__}: kernel") as progress:
-        rows = bent(HALFWAY if bends else 1.0)
+    parts = Parts.of(data.rows)
+    most_steps = numbers_of_steps(parts.split(data.rows).n_distinct)[-1]
+    with Progress(model.verbose, most_steps, f"{type(model).__name__}: kernel") as progress:
+        rows = parts.split(bent(HALFWAY if bends else 1.0))
         all_are_centers = model._ridge_is_noise and model._may_be_local and not data.is_sample
-        options = (model.device_, bent if bends else None, all_are_centers)
+        options = (model.device_, (lambda share: parts.split(bent(share))) if bends else None, all_are_centers)
         learnt = learn(rows, data.seed, n_workers(model.n_jobs), progress.step, *options)
         progress.finish()
     return learnt, bent_scaling(scaling, learnt.bend)
@@ -77,11 +84,15 @@ def _scaled_in_float32(
     float64 ones, and rows that differ by less share a fold. Rows whose values float32 cannot tell apart keep all their
     digits.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         single = rows.X.astype(np.float32)
-    is_exact, is_finite = (single == rows.X).all(), np.isfinite(single).all()
-    keyed = rows if is_exact else replace(rows, keys=exact_keys(single))
-    rounded = rows.replace_inputs(single.astype(np.float64)) if is_finite and not is_exact else rows
+    has_digits = np.isfinite(single) & ((np.abs(single) >= np.finfo(np.float32).tiny) | (rows.X == 0))
+    is_rounded, keyed = has_digits.all() and (single != rows.X).any(), rows
+    if is_rounded:
+        keyed = replace(rows, keys=exact_keys(single))
+        is_rounded = keyed.n_distinct >= STILL_DISTINCT * rows.n_distinct
+        keyed = keyed if is_rounded else rows
+    rounded = rows.replace_inputs(single.astype(np.float64)) if is_rounded else rows
     like = scaling if rounded is rows else fit_scaling(mode, rounded, workers)
 
     def bent(share: float) -> Rows:
@@ -113,31 +124,59 @@ def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
     return proba
 
 
-def _by_leave_one_out(model, learnt: LearntKernel, scaled: Rows, solution: Solution) -> np.ndarray:
-    """The same for the rows that took no part in learning the kernel, from exact leave-one-out scores under it.
+def _by_leave_one_out(model, learnt: LearntKernel, solved: Candidate) -> np.ndarray:
+    """The same for the parts of the rows from exact leave-one-out scores under kernels that never saw them.
 
-    Each row is left out of a fit of all other rows, together with its copies, so nothing has to be fitted again. The
-    link is that of the rows in no fold; a held-out row has no more influence on it than a single row of the fit has on
-    the scores of all others.
+    Each row is left out of a fit of all other rows, together with its copies, so nothing is fitted again if there is a
+    single held-out part, and the model that is judged has all rows but these.
     """
-    scores = solution.held_out if solution.without_copies is None else solution.without_copies()
-    unseen, others = np.flatnonzero(learnt.fold == 0), np.flatnonzero(learnt.fold < 0)
-    link = fit_link(model.link, solution.held_out[others], scaled.take(others), model.device_)
-    proba = np.full((len(scaled), scaled.n_classes), np.nan)
-    proba[unseen] = in_blocks(link.probabilities, scores[unseen])
+    rows = solved.problem.rows
+    parts = Parts.of(rows)
+    each, proba = parts.split(rows), np.full((len(parts.row), rows.n_classes), np.nan)
+    for number, solution in enumerate(_under_each_kernel(learnt, solved)):
+        unseen, others = np.flatnonzero(learnt.fold == number), np.flatnonzero(learnt.fold != number)
+        # a row that is left out has no more influence on the link than a single row of the fit has on all scores
+        link = fit_link(model.link, solution.held_out[parts.row[others]], each.take(others), model.device_)
+        scores = solution.held_out
+        if solution.without_copies is not None and not rows.copies_are_draws:
+            scores = solution.without_copies()
+        proba[unseen] = in_blocks(link.probabilities, scores[parts.row[unseen]])
     return proba
 
 
-def _suffices(model, learnt: LearntKernel, scaled: Rows, solution: Solution) -> bool:
-    """Whether leave-one-out scores are honest for the held-out part: exact, of models without any copy of the row, and
-    not used to choose a ridge."""
-    if solution.held_out is None or len(solution.held_out) != len(scaled) or not learnt.has_unseen_rows:
+def _under_each_kernel(learnt: LearntKernel, solved: Candidate) -> Iterator[Solution]:
+    """The solution on all rows under the kernel of each fold; that of a single held-out part is the model itself."""
+    if learnt.has_unseen_rows:
+        yield solved.solution
+        return
+    for kernel, noise in learnt.of_folds:
+        problem: Any = solved.problem
+        problem = replace(problem, basis=replace(problem.basis, kernel=kernel))
+        yield from problem.path([noise / problem.total_weight])
+
+
+def _suffices(model, learnt: LearntKernel, solved: Candidate) -> bool:
+    """Whether leave-one-out scores are honest for held-out rows: exact, of models without any copy of the row, and not
+    used to choose a ridge. With many folds, models without a fold have nearly all rows and take less time."""
+    solution, rows = solved.solution, solved.problem.rows
+    if not (model._ridge_is_noise and _is_auto(model.ridge)) or rows.together is not None:
         return False
-    if solution.without_copies is None and _has_copies(scaled)[learnt.fold == 0].any():
+    if solution.held_out is None or len(solution.held_out) != len(rows):
         return False
-    others = scaled.labels[learnt.fold < 0]
-    has_all = scaled.is_multilabel or len(np.unique(others)) == scaled.n_classes
-    return has_all and model._ridge_is_noise and _is_auto(model.ridge)
+    if not learnt.has_unseen_rows and (len(learnt.of_folds) >= MANY_FOLDS or not _is_dual(solved.problem)):
+        return False
+    each = Parts.of(rows).split(rows)
+    if solution.without_copies is None and not rows.copies_are_draws and _has_copies(rows)[learnt.fold >= 0].any():
+        return False
+    if rows.is_multilabel:
+        return True
+    kept = [each.labels[learnt.fold != number] for number in range(learnt.fold.max() + 1)]
+    return all(len(np.unique(labels)) == rows.n_classes for labels in kept)
+
+
+def _is_dual(problem: Any) -> bool:
+    """Whether the problem has a centre in every row and one system, so that another kernel can take its place."""
+    return isinstance(problem, LeastSquares) and problem.is_dual and not problem.is_iterative
 
 
 def _has_copies(rows: Rows) -> np.ndarray:
@@ -171,6 +210,7 @@ def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
         random_state=0,
     )
     fold_model._leaves_one_out = False  # the fold is held out already
+    fold_model._read_as = rows  # all rows have decided what counts as a copy
     params = fold_model.get_params(deep=False)
     if "loo" in params:  # only what calibrates the link or selects the ridge
         fold_model.set_params(loo="auto")
@@ -216,18 +256,18 @@ def importances(kernels: Sequence[Learnt], rows: Rows, seed: int) -> np.ndarray:
 
 
 def _shares(kernel: Learnt, differences: np.ndarray) -> np.ndarray:
-    along = np.asarray(kernel.weights) * differences
-    parts = np.array([along, along**2, along**2, along**2])
+    first, second, third = kernel.rates * differences
+    parts = np.array([first, second**2, third**2, third**2])
     totals = parts.sum(axis=1, keepdims=True)
-    shares = np.divide(parts, totals, out=np.full_like(parts, 1.0 / len(along)), where=totals > 0)
+    shares = np.divide(parts, totals, out=np.full_like(parts, 1.0 / len(first)), where=totals > 0)
     mixture = np.asarray(kernel.mixture)
     return mixture @ shares / mixture.sum()
 
 
-def store_learnt(model, table: Prepared, data: Training, solution: Solution | None = None) -> None:
+def store_learnt(model, table: Prepared, data: Training, solved: Candidate | None = None) -> None:
     """Set what the learnt kernel adds to the fitted attributes; call it when the model can predict.
 
-    ``solution`` has exact leave-one-out scores, if there are any.
+    ``solved`` has exact leave-one-out scores, if there are any.
     """
     model._forget("feature_importances_", "fold_importances_", "learning_curve_", "oof_proba_")
     learnt = table.learnt
@@ -239,11 +279,13 @@ def store_learnt(model, table: Prepared, data: Training, solution: Solution | No
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):
         return
-    if solution is not None and _suffices(model, learnt, table.rows, solution):
-        known = _by_leave_one_out(model, learnt, table.rows, solution)
+    parts, present = Parts.of(table.rows), np.flatnonzero(data.place >= 0)
+    if solved is not None and _suffices(model, learnt, solved):
+        known = _by_leave_one_out(model, learnt, solved)
     else:
-        known = out_of_fold(model, learnt, table.rows)
-    proba, absent = known[data.place], np.flatnonzero(data.place < 0)
+        known = out_of_fold(model, learnt, parts.split(table.rows))
+    proba, absent = np.empty((len(data.place), known.shape[1])), np.flatnonzero(data.place < 0)
+    proba[present] = parts.to_rows(known, data.place[present])
     if len(absent):  # rows of weight zero are in no fold, and no model saw them
         proba[absent] = in_blocks(model.link_.probabilities, model._scores_of_checked(data.inputs[absent]))
     model.oof_proba_ = proba

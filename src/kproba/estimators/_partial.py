@@ -23,6 +23,7 @@ from ..data.sweep import sweep_source
 from ..typing import Inputs, Targets, available_if
 from . import _reading
 from ._reading import Training, in_memory_source
+from ._sanity import warn_of_light_rows
 
 
 @dataclass
@@ -123,6 +124,7 @@ def _add_rows(model, X, y, classes, sample_weight) -> None:
     if not len(rows):
         raise ValueError(f"class_weight={model.class_weight!r} leaves no row with a positive weight.")
     if first:
+        warn_of_light_rows(partial.look.n_rows, partial.look.total_weight)
         model._fit_training(Training(rows, partial.look.seed, partial.look.n_rows, partial))
     else:
         model._fit_sums(rows, partial)

@@ -19,7 +19,7 @@ from ..data.columns import refuse_times
 from ..data.dask import DaskSource, is_dask
 from ..data.items import Items
 from ..data.kinds import NotPlainNumbers
-from ..data.labels import are_strings, check_weights, encode_labels
+from ..data.labels import are_strings, check_weights, encode_labels, row_weights
 from ..data.passes import PassRecord
 from ..data.rows import Rows
 from ..data.sources import ArraySource, Source, TensorSource, as_source, in_double
@@ -27,6 +27,7 @@ from ..data.summary import Summary, SummaryOf, sample_size
 from ..data.sweep import sweep_source
 from ..progress import RowProgress
 from ..validation import check_lengths
+from ._sanity import warn_of_light_rows
 
 if TYPE_CHECKING:
     from ._base import KernelClassifier
@@ -92,7 +93,8 @@ def read(model: KernelClassifier, X, y, sample_weight, classes=None, checkpoint=
     if wants_source:
         _refuse_groups(groups, "X with classes= or checkpoint=")
     if (_is_large(model, X) and groups is None) or wants_source:
-        source = in_memory_source(X, y, sample_weight, wants_source)
+        weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
+        source = in_memory_source(X, y, weight, wants_source)
     if source is not None:
         return _read_source(model, source, classes, checkpoint)
     return _read_arrays(model, in_double(X), y, sample_weight, groups=groups)
@@ -121,6 +123,7 @@ def _read_source(model, source: Source, classes, checkpoint) -> Training:
     if summary.has_all and classes is None:
         return _read_few(model, summary, saved)
     model.classes_ = summary.classes(classes)
+    warn_of_light_rows(summary.n_rows, summary.total_weight)
     rows, factors = summary.rows(model.classes_, model.class_weight, model._categorical)
     options = {"saved": saved, "record": record, "title": type(model).__name__, "verbose": model.verbose}
     model._is_summed_up = True
@@ -209,7 +212,9 @@ def _source_of(model, X, y, sample_weight) -> Source | None:
         refuse_times(X, type(model).__name__)
         return DaskSource(X, y, sample_weight)
     if is_tensor(X):
-        return in_memory_source(X, y, sample_weight) if _is_large(model, X) else None
+        if not _is_large(model, X):
+            return None
+        return in_memory_source(X, y, None if sample_weight is None else row_weights(sample_weight, X.shape[0]))
     if isinstance(X, np.memmap) and not _is_large(model, X):
         return None  # joblib turns arrays into memory maps
     return as_source(X, y, sample_weight)

@@ -33,6 +33,8 @@ DOMINANT = 0.99
 NOTHING = 1e-6
 #: Products of squares of kernel values beyond this overflow.
 LARGEST_PRODUCT = 1e75
+#: Rows that are read in passes and whose mean weight is below this count as very few.
+LIGHT = 0.1
 #: In fewer rows than this, tags may be mutually exclusive by chance.
 FEW_TAGGED = 20
 #: The memory limit of a Linux container.
@@ -49,6 +51,16 @@ def warn_of_few_rows(rows: Rows, classes: np.ndarray) -> None:
         warn(
             f"y has only one row of {which}, so its probabilities cannot be calibrated and it has no influence on the "
             "selection of parameters. Add more rows of it, merge it with another class, or leave it out.",
+            FewRowsWarning,
+        )
+
+
+def warn_of_light_rows(n_rows: int, weight: float) -> None:
+    """Warn if rows that are read in passes have tiny weights, as boosting uses them: the largest is not known."""
+    if weight < LIGHT * n_rows:
+        warn(
+            f"the weights of {n_rows:,} rows sum to {weight:.3g}. A weight counts copies of a row, so the model knows "
+            "little more than the class shares; divide the weights by their mean.",
             FewRowsWarning,
         )
 

@@ -99,9 +99,9 @@ class LSPC(TakesMoreRows, CenterClassifier):
         model each, whose scores are blended smoothly (``"local"``); for each class its own rows (``"class"``, Eq. 7)
         or a given number of them (``("class", int)``, Sec. 4); a subset of the given size spread over the classes; or
         your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n. With a
-        learnt kernel, it uses all rows up to 4,000, or up to 10,000 if leave-one-out prefers that to local models,
-        and local models beyond. With more rows than a sample holds, it uses local models if the kernel is sharp;
-        otherwise leave-one-out of the sample chooses the size of the subset.
+        learnt kernel, it uses all rows up to 4,000, or up to 10,000 if the kernel is not sharp and one system of that
+        size is worth its time, and local models otherwise. With more rows than a sample holds, it uses local models if
+        the kernel is sharp; otherwise leave-one-out of the sample chooses the size of the subset.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
@@ -304,7 +304,7 @@ class LSPC(TakesMoreRows, CenterClassifier):
             solved = self._by_gradients(final, best) if self.solver == "sgd" else final.solve(best)
             solved = leave_groups_out(solved, rows, int(self.folds), data.seed)
         self._store_solution(solved, search.record, data.rows)
-        store_learnt(self, table, data, solved.solution)
+        store_learnt(self, table, data, solved)
         self._store_leave_one_out(solved.solution.held_out, data)
         return solved.problem
 

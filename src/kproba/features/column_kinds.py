@@ -94,11 +94,7 @@ def _is_boolean(column) -> bool:
 def _as_booleans(column):
     if column.dtype.kind in "iuf":
         return column
-    return (
-        column.astype(object)
-        .map(lambda value: BOOLEANS.get(str(value).strip().lower()), na_action="ignore")
-        .astype(float)
-    )
+    return column.astype(object).map(lambda value: BOOLEANS.get(str(value).strip().lower())).astype(float)
 
 
 def _present(column):

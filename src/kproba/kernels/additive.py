@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import in_place
-from .base import Kernel, dense, symmetrised
+from .base import Kernel, dense, mirrored
 from .by_column import ByColumn, laplacian_columns
 from .codes import code_columns, differ, onnx_unequal, split_columns, unequal
 from .radial import positive_median
@@ -60,42 +60,53 @@ def _sums_of_numbers(Z: np.ndarray, rates: np.ndarray, share: np.ndarray) -> Cal
     is_high = np.equal(Z, high)
     two = (is_high | np.equal(Z, low)).all(axis=0)
     marks = np.vstack([is_high[:, two].T, np.ones(len(Z))]).astype(Z.dtype)
-    scratch = Scratch()
-    others = [(j, _shared_column(Z[:, j], float(rates[j]), float(share[j]), scratch)) for j in np.flatnonzero(~two)]
+    is_sharp = ~two & ~(rates * (high / 2 - low / 2) <= np.log(np.finfo(Z.dtype).max) / 2 - MARGIN)
+    smooth, sharp, scratch = np.flatnonzero(~two & ~is_sharp), np.flatnonzero(is_sharp), Scratch()
+    write_products = _shared_products(Z[:, smooth], rates[smooth], share[smooth], scratch)
+    others = [(j, _shared_differences(Z[:, j], float(rates[j]), float(share[j]))) for j in sharp]
 
     def write(X, total, squares):
         _write_two_valued(X[:, two], low[two], high[two], marks, rates[two], share[two], total, squares)
         work = scratch.like("work", total)
+        for _ in write_products(X[:, smooth], work):
+            _add_with_square(work, total, squares)
         for j, column in others:
             column(X[:, j], work)
-            total += work
-            work *= work
-            squares += work
+            _add_with_square(work, total, squares)
 
     return write
 
 
-def _shared_column(z: np.ndarray, rate: float, share: float, scratch: Scratch) -> Callable:
-    """A function ``(x, out)`` that writes u·exp(−r·|x − z|).
+def _add_with_square(work: np.ndarray, total: np.ndarray, squares: np.ndarray) -> None:
+    total += work
+    work *= work
+    squares += work
+
+
+def _shared_products(Z: np.ndarray, rates: np.ndarray, share: np.ndarray, scratch: Scratch) -> Callable:
+    """A function ``(X, out)`` that writes u_j·exp(−r_j·|x_j − z_j|) of one column after the other.
 
     exp(−r·|x − z|) is the smaller one of exp(−r·x)·exp(r·z) and exp(r·x)·exp(−r·z), so that products of vectors replace
     most exponentials. An x outside the range of z is moved to its end, and the distance becomes a factor.
     """
-    low, high = float(z.min()), float(z.max())
-    middle, reach = low / 2 + high / 2, rate * (high / 2 - low / 2)
-    if not reach <= np.log(np.finfo(z.dtype).max) / 2 - MARGIN:
-        return _shared_differences(z, rate, share)
-    exponent = rate * (z.astype(np.float64) - middle)
-    rising, falling = (np.exp(each).astype(z.dtype)[None] for each in (exponent, -exponent))
+    low, high = (edge.astype(np.float64) for edge in (Z.min(axis=0), Z.max(axis=0)))
+    middle, rates = low / 2 + high / 2, rates.astype(np.float64)
+    exponents = rates * (Z.astype(np.float64) - middle)
+    rising, falling = (np.ascontiguousarray(np.exp(each).astype(Z.dtype).T) for each in (exponents, -exponents))
 
-    def write(x, out):
-        inside = np.clip(x.astype(np.float64), low, high)
-        factor, exponent = share * np.exp(-rate * np.abs(x - inside)), rate * (inside - middle)
+    def write(X, out):
+        inside = np.clip(X.astype(np.float64), low, high)
+        factors, exponents = share * np.exp(-rates * np.abs(X - inside)), rates * (inside - middle)
+        columns = (
+            np.ascontiguousarray((factors * np.exp(each)).astype(out.dtype).T) for each in (-exponents, exponents)
+        )
         other = scratch.like("other", out)
-        # matmul would not use BLAS for an outer product
-        np.dot((factor * np.exp(-exponent)).astype(out.dtype)[:, None], rising, out=out)
-        np.dot((factor * np.exp(exponent)).astype(out.dtype)[:, None], falling, out=other)
-        np.minimum(out, other, out=out)
+        for up, down, left, right in zip(*columns, rising, falling):
+            # matmul would not use BLAS for an outer product
+            np.dot(up[:, None], left[None], out=out)
+            np.dot(down[:, None], right[None], out=other)
+            np.minimum(out, other, out=out)
+            yield
 
     return write
 
@@ -115,6 +126,9 @@ def _shared_differences(z: np.ndarray, rate: float, share: float) -> Callable:
 
 
 def _write_two_valued(X, low, high, marks, rates, share, total, squares) -> None:
+    if not len(low):
+        total[:], squares[:] = 0.0, 0.0
+        return
     below, above = (share * np.exp(-rates * np.abs(X - edge)) for edge in (low, high))
     for out, at_low, at_high in ((total, below, above), (squares, below**2, above**2)):
         # the last row of the marks is one throughout
@@ -176,7 +190,7 @@ class Additive(Kernel):
         return self._of_sums(total, squares, share)
 
     def gram(self, Z, workers: int = 1):
-        K = symmetrised(self(Z, Z, workers))
+        K = mirrored(self, Z, workers)
         np.fill_diagonal(K, 1.0)
         return K
 

@@ -11,11 +11,13 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import BLOCK_BYTES
-from ..threads import fill_tiles, row_slices
+from ..threads import fill_tiles, map_independent, row_slices
 from .by_column import ByColumn
 
 #: Beyond these widths, σ² or 1/σ² overflows.
 NARROWEST, WIDEST = 1e-153, 1e153
+#: Rows of the blocks in which half of a kernel matrix is computed.
+GRAM_ROWS = 256
 
 
 class Kernel:
@@ -40,7 +42,7 @@ class Kernel:
     takes_scaling: ClassVar[bool] = True
     #: whether the kernel can be computed on a device, from the tensors of another array library
     runs_on_devices: ClassVar[bool] = True
-    #: the largest value of a symmetric kernel without negative values; None if there is none
+    #: k(x, x) of every x, the largest value of a symmetric kernel without negative values; None if there is none
     largest: ClassVar[float | None] = None
     #: arrays of the size of a tile that are in use at a time, and should fit into the cache together
     n_buffers: ClassVar[int] = 1
@@ -196,6 +198,20 @@ def symmetrised(matrix: np.ndarray) -> np.ndarray:
     matrix += matrix.T.copy()
     matrix *= 0.5
     return matrix
+
+
+def mirrored(evaluate: Callable, Z, workers: int = 1) -> np.ndarray:
+    """``evaluate(Z, Z)`` of a symmetric function of two rows; only blocks from the diagonal on are computed."""
+    K = np.empty((n_rows(Z),) * 2, dtype=np.result_type(Z.dtype, np.float32))
+
+    def fill(rows: slice) -> None:
+        size, block = rows.stop - rows.start, evaluate(Z[rows], Z[rows.start :])
+        symmetrised(block[:, :size])
+        K[rows, rows.start :] = block
+        K[rows.stop :, rows] = block[:, size:].T
+
+    map_independent(fill, row_slices(len(K), 1, GRAM_ROWS), workers)
+    return K
 
 
 def dense(X):

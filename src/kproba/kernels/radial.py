@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from ..arrays import clip_negative, in_place
-from .base import Kernel, dense, dot, same_format, symmetrised
+from .base import Kernel, dense, dot, mirrored, same_format
 from .by_column import ByColumn, gaussian_columns, laplacian_columns
 from .codes import code_columns, onnx_with_codes, with_codes, with_codes_on_device
 from .scratch import Scratch
@@ -136,7 +136,10 @@ class Radial(Kernel):
     width: Any = None
     categorical: tuple[int, ...] = code_columns()
     has_width: ClassVar[bool] = True
-    largest: ClassVar[float | None] = 1.0
+
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return float(self.of_pairs(np.zeros(1))[0])
 
     def against(self, Z):
         return with_codes(squared_distances, Z, self.categorical)
@@ -153,9 +156,9 @@ class Radial(Kernel):
         return self.of_pairs(pairs)
 
     def gram(self, Z, workers: int = 1):
-        pairs = symmetrised(self.pairs(Z, Z, workers))
-        np.fill_diagonal(pairs, 0.0)
-        return self.of_pairs(pairs)
+        K = mirrored(self, Z, workers)
+        np.fill_diagonal(K, self.largest)
+        return K
 
     def _fused_times(self, device, X, Z, V, rate: float, is_gaussian: bool):
         """exp(−rate·dist(X, Z))·V by a kernel for GPUs; None if that does not apply."""

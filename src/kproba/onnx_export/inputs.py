@@ -66,7 +66,8 @@ def inputs_of_mixed(classifier: Any, X: Any, name: str) -> list[Input]:
     """One input per column; numbers in an array or without an example are one input."""
     columns: MixedColumns = classifier.columns_
     names = getattr(classifier, "feature_names_in_", None)
-    if not columns.categorical and (names is None or not hasattr(X, "columns")):
+    has_categories = any(isinstance(column, Category) for column in columns.columns)
+    if not has_categories and (names is None or not hasattr(X, "columns")):
         return [Input(name, len(columns.columns))]
     names = [f"{name}{j}" for j in range(len(columns.columns))] if names is None else names
     return [

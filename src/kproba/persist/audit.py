@@ -141,6 +141,10 @@ def _it_has_a_weight_for_every_column(basis: Basis) -> bool:
     return isinstance(basis.centers, np.ndarray) and basis.centers.shape[1:] == (len(basis.kernel.weights),)
 
 
+def _its_factors_are_those_of_its_columns(kernel: Learnt) -> bool:
+    return all(len(row) == len(kernel.weights) for row in kernel.factors)
+
+
 def _its_codes_are_columns_of_its_centres(basis: Basis) -> bool:
     codes = basis.kernel.categorical
     return not codes or (isinstance(basis.centers, np.ndarray) and codes[-1] < basis.centers.shape[1])
@@ -558,7 +562,11 @@ _DECLARATIONS = (
         weights=tuple_of("float > 0 < 1e75", _POSITIVE),
         widths=tuple_of("float > 0 < 1e75", range(3, 4)),
         mixture=tuple_of("float >= 0 < 1e75", range(4, 5)),
-        relations=[("all its amplitudes are zero", lambda kernel: sum(kernel.mixture) > 0)],
+        factors=tuple_of(tuple_of("float > 0 < 1e75", _POSITIVE), range(0, 4, 3)),
+        relations=[
+            ("all its amplitudes are zero", lambda kernel: sum(kernel.mixture) > 0),
+            ("its factors are not those of its columns", _its_factors_are_those_of_its_columns),
+        ],
     ),
     holds("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt", categorical=_PLACES),
     holds(Number, center="float", has_gaps=bool, mark={".", ","}, relations=[lambda it: math.isfinite(it.center)]),
@@ -762,6 +770,7 @@ _DECLARATIONS = (
         n_rows=_POSITIVE,
         total=_COUNT,
         repeated="float >= 0 <= 1",
+        by_blake2b=bool,
         relations=[("it has more digests than rows", lambda seen: len(seen.digests) <= seen.n_rows)],
     ),
 )

@@ -195,7 +195,9 @@ _ADDED_LATER: dict[str, dict[str, Any]] = {
     "KernelLogisticRegression": {"penalty": "rkhs", "fit_intercept": True, "coding": "symmetric", **_FEATURES},
     "ImportVectorMachine": {"refit": True, **_FEATURES},
     "SurfaceKernelClassifier": _FEATURES,
-    **{name: {"categorical": ()} for name in ("Gaussian", "Laplacian", "Matern", "Additive", "Pairs", "Learnt")},
+    **{name: {"categorical": ()} for name in ("Gaussian", "Laplacian", "Matern", "Additive", "Pairs")},
+    "Learnt": {"factors": (), "categorical": ()},
+    "SeenRows": {"by_blake2b": True},
 }
 
 

@@ -405,7 +405,7 @@ class LeastSquares:
         if self.is_iterative:
             return IterativeDual(basis.centers, kernel, weight, sums, self.seed, basis.workers, self.progress)
         if self._has_more_centers(DENSE_CENTERS):
-            return PackedDual(basis.centers, kernel, partial(basis.kernel.gram, workers=basis.workers), weight, sums)
+            return PackedDual(basis.centers, basis.kernel, basis.kernel.gram, weight, sums, basis.workers)
         return Dual(basis.gram(), weight, sums)
 
     def _dual_path(self, ridges, loo_rows):

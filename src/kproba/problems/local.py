@@ -188,7 +188,9 @@ class LocalProblem(CpuProblem):
 
     @cached_property
     def _at_zero(self) -> np.ndarray:
-        """k(x, x) of every distinct row."""
+        """k(x, x) of every distinct row, which is the largest value of a kernel that has one."""
+        if self.kernel.largest is not None:
+            return np.full(len(self._points), self.kernel.largest)
         blocks = [self._points[rows] for rows in row_slices(len(self._points), 1, DIAGONAL_ROWS)]
         return np.concatenate([np.diagonal(self.kernel(block, block)) for block in blocks])
 

@@ -11,21 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from ..threads import row_slices
+from ..data.items import Items
+from ..kernels.base import dense
+from ..threads import map_independent, row_slices
 from .cholesky import warn_singular
 from .dual import DualSolution, resolvable
 
 #: Rows and columns of the tiles in which the array is copied and multiplied.
 TILE = 1024
+#: Bytes of the float64 kernel values that a thread computes at a time.
+BLOCK_BYTES = 8 << 20
 #: float32 is used if the rounding errors of M are below this share of the ridge: then the diagonal of B and the fitted
 #: values are accurate to 1e-3 or better (tests/test_packed_dual.py).
 SINGLE_SHARE = 0.01
 #: Power iterations for the largest eigenvalue, which for positive kernel values is far above the others.
 POWER_STEPS = 4
+#: Kernel values are computed in float32 as well if this changes none of a sample by more than so many roundings. The
+#: sample has so many points from all over, and as many that are farthest from the origin.
+ROUNDINGS, SAMPLE = 4.0, 200
 #: Steps of iterative refinement.
 CORRECTIONS = 2
 
@@ -39,6 +47,7 @@ class PackedDual:
     gram: Callable[[np.ndarray], np.ndarray]
     weight: np.ndarray
     sums: np.ndarray
+    workers: int = 1
     _square: Square | None = field(default=None, init=False)
 
     def path(self, ridges: Sequence[float]) -> Iterator[DualSolution]:
@@ -70,7 +79,7 @@ class PackedDual:
         return square, ridge
 
     def _of(self, dtype) -> Square:
-        self._square = Square.of(self.points, self.kernel, self.gram, np.sqrt(self.weight), dtype)
+        self._square = Square.of(self.points, self.kernel, self.gram, np.sqrt(self.weight), dtype, self.workers)
         return self._square
 
 
@@ -83,19 +92,26 @@ class Square:
     ridge: float = np.nan
 
     @classmethod
-    def of(cls, points, kernel: Callable, gram: Callable, root: np.ndarray, dtype) -> Square:
-        """Compute kernel values in float64, each pair once, and round them: the matrix is symmetric, and definite up to
-        unsystematic rounding errors."""
-        n = len(root)
-        packed, diagonal = np.empty((n, n), dtype), np.empty(n)
-        points = points.astype(np.float64)
-        for rows in row_slices(n, 8 * n):
-            before = slice(0, rows.start)
-            own = gram(points[rows]) * root[rows, None] * root[rows]
+    def of(cls, points, kernel: Callable, gram: Callable, root: np.ndarray, dtype, workers: int = 1) -> Square:
+        """Compute kernel values, each pair once: the matrix is symmetric, and definite up to unsystematic rounding
+        errors."""
+        n, points = len(root), points.astype(dtype if loses_no_digits(kernel, points, dtype) else np.float64)
+        packed, diagonal, is_weighted = np.empty((n, n), dtype), np.empty(n), not (root == 1.0).all()
+        root = root.astype(points.dtype)
+
+        def put(rows: slice, columns: slice, values: np.ndarray) -> None:
+            if is_weighted:
+                values *= root[rows, None]
+                values *= root[columns]
+            packed[rows, columns] = values
+
+        def fill(rows: slice) -> None:
+            put(rows, rows, own := gram(points[rows]))
             diagonal[rows] = np.diagonal(own)
-            packed[rows, rows] = own
             if rows.start:
-                packed[rows, before] = kernel(points[rows], points[before]) * root[rows, None] * root[before]
+                put(rows, before := slice(0, rows.start), kernel(points[rows], points[before]))
+
+        map_independent(fill, row_slices(n, 8 * n, BLOCK_BYTES), workers)
         return cls(packed, diagonal)
 
     @property
@@ -111,29 +127,27 @@ class Square:
     def _tiles(self) -> list[slice]:
         return row_slices(len(self.packed), 1, TILE)
 
-    def _own(self, rows: slice) -> np.ndarray:
-        """A tile of M on the diagonal."""
-        below = np.tril(self.packed[rows, rows], -1)
-        own = below + below.T
-        np.fill_diagonal(own, self.diagonal[rows])
+    @cached_property
+    def _own(self) -> list[np.ndarray]:
+        """The tiles of M on the diagonal."""
+        own = [np.tril(self.packed[rows, rows], -1) for rows in self._tiles]
+        for rows, tile in zip(self._tiles, own):
+            tile += tile.T
+            np.fill_diagonal(tile, self.diagonal[rows])
         return own
 
     def resolves(self, ridge: float) -> bool:
         """Whether rounding errors of M are small compared to the ridge."""
-        return bool(np.finfo(self.dtype).eps * self._largest <= SINGLE_SHARE * ridge)
+        return resolves(self._largest, ridge, self.dtype)
 
     @cached_property
     def _largest(self) -> float:
-        """The largest eigenvalue of M, by power iteration."""
-        along = np.ones((len(self.packed), 1))
-        for _ in range(POWER_STEPS):
-            along = self.times(along / np.linalg.norm(along))
-        return float(np.linalg.norm(along))
+        return largest_eigenvalue(self.times, len(self.packed))
 
     def factor(self, ridge: float) -> bool:
         """Write R above the diagonal; False if M + ρI is not positive definite in this precision."""
-        for rows in self._tiles:
-            self.packed[rows, rows] = self._own(rows)
+        for rows, own in zip(self._tiles, self._own):
+            self.packed[rows, rows] = own
             for before in row_slices(rows.start, 1, TILE):
                 self.packed[before, rows] = self.packed[rows, before].T
         np.einsum("ii->i", self.packed)[:] = self.diagonal + ridge
@@ -155,8 +169,8 @@ class Square:
     def times(self, V: np.ndarray) -> np.ndarray:
         """MV, summed in float64 over tiles."""
         out, rounded = np.zeros_like(V), V.astype(self.dtype)
-        for rows in self._tiles:
-            out[rows] += self._own(rows) @ rounded[rows]
+        for rows, own in zip(self._tiles, self._own):
+            out[rows] += own @ rounded[rows]
             for before in row_slices(rows.start, 1, TILE):
                 tile = self.packed[rows, before]
                 out[rows] += tile @ rounded[before]
@@ -173,3 +187,32 @@ class Square:
             own = np.triu(self.packed[rows, rows])
             out[rows] = np.einsum("ij,ij->i", own, own) + np.einsum("ij,ij->i", after, after)
         return out
+
+
+def loses_no_digits(kernel: Callable, points, dtype) -> bool:
+    """Whether kernel values of points in ``dtype`` are those of float64 up to rounding, in a sample of pairs.
+
+    Squared distances of points that are far from the origin, beside the width, are differences of large numbers. Items
+    have no precision.
+    """
+    if isinstance(points, Items):
+        return True
+    extent = dense(abs(points).max(axis=1)).ravel()
+    n, k = len(extent), min(SAMPLE, len(extent))
+    some = points[np.union1d(np.linspace(0, n - 1, k, dtype=int), np.argsort(extent)[n - k :])]
+    with np.errstate(all="ignore"):  # what overflows in float32 is no number, and compares as false
+        exact, found = (kernel(X, X) for X in (some.astype(np.float64), some.astype(dtype)))
+        return bool(np.abs(found - exact).max() <= ROUNDINGS * np.finfo(dtype).eps * np.abs(exact).max())
+
+
+def resolves(largest: float, ridge: float, dtype: Any = np.float32) -> bool:
+    """Whether rounding errors of a matrix with this largest eigenvalue are small compared to the ridge."""
+    return bool(np.finfo(dtype).eps * largest <= SINGLE_SHARE * ridge)
+
+
+def largest_eigenvalue(times: Callable[[np.ndarray], np.ndarray], n: int) -> float:
+    """The largest eigenvalue of a matrix (n, n) of kernel values, by power iteration."""
+    along = np.ones((n, 1))
+    for _ in range(POWER_STEPS):
+        along = times(along / np.linalg.norm(along))
+    return float(np.linalg.norm(along))

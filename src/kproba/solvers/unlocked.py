@@ -24,8 +24,11 @@ def _routine(module, name: str):
     return ctypes.CFUNCTYPE(None, *[c_void_p] * n_arguments)(address)
 
 
-_potrf, _potri, _potrs, _trtri = (_routine(cython_lapack, name) for name in ("dpotrf", "dpotri", "dpotrs", "dtrtri"))
-_trsm = _routine(cython_blas, "dtrsm")
+_potrf, _potrs, _trtri, _lauum = (_routine(cython_lapack, name) for name in ("dpotrf", "dpotrs", "dtrtri", "dlauum"))
+_trsm, _trmm, _syrk = (_routine(cython_blas, name) for name in ("dtrsm", "dtrmm", "dsyrk"))
+
+#: LAPACK inverts triangles of up to this many rows; OpenBLAS's own routine is slow for larger ones.
+TRIANGLE = 64
 
 
 def _letter(letter: bytes):
@@ -60,8 +63,13 @@ def factor_or_raise(G: np.ndarray) -> np.ndarray:
 def inverse(G: np.ndarray) -> np.ndarray:
     """G⁻¹ of a positive definite G, in its place."""
     m = _number(len(G))
-    _potri(_letter(b"L"), m, _pointer(factor_or_raise(G).T), m, byref(c_int(0)))
-    np.copyto(G, G.T, where=_below(len(G)))
+    _invert_triangle(factor_or_raise(G).ctypes.data, len(G), len(G))
+    _lauum(_letter(b"L"), m, _pointer(G), m, byref(c_int(0)))
+    for start in range(0, len(G), TRIANGLE):
+        rows = slice(start, start + TRIANGLE)
+        G[rows.stop :, rows] = G[rows, rows.stop :].T
+        block = G[rows, rows]
+        np.copyto(block, block.T, where=_below(len(block)))
     return G
 
 
@@ -87,10 +95,36 @@ def solve_lower(lower: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def diagonal_of_inverse(lower: np.ndarray) -> np.ndarray:
     """The diagonal of (LLᵀ)⁻¹: the squared column norms of L⁻¹, which takes the place of L."""
-    m, G = _number(len(lower)), lower.T
-    _trtri(_letter(b"L"), _letter(b"N"), m, _pointer(G), m, byref(c_int(0)))
-    np.copyto(G, 0.0, where=_below(len(G)))
-    return np.einsum("ij,ij->i", G, G)
+    G, out = lower.T, np.empty(len(lower))
+    _invert_triangle(_pointer(G).value or 0, len(G), len(G))
+    for start in range(0, len(G), TRIANGLE):
+        rows = G[start : start + TRIANGLE, start:]
+        np.copyto(block := rows[:, : len(rows)], 0.0, where=_below(len(block)))
+        np.einsum("ij,ij->i", rows, rows, out=out[start : start + TRIANGLE])
+    return out
+
+
+def add_gram(rows: np.ndarray, sign: float, out: np.ndarray) -> None:
+    """Add ± AᵀA of some rows A (k, m) to the upper triangle of ``out`` (m, m)."""
+    m, one = _number(len(out)), byref(c_double(1.0))
+    what, k = (_letter(b"L"), _letter(b"N")), _number(len(rows))
+    _syrk(*what, m, k, byref(c_double(sign)), _pointer(rows), m, one, _pointer(out), m)
+
+
+def _invert_triangle(address: int, m: int, stride: int) -> None:
+    """Replace a lower triangle of m rows by its inverse, by halves: of (A 0; B C), B becomes −C⁻¹·B·A⁻¹."""
+    apart = _number(stride)
+    if m <= TRIANGLE:
+        _trtri(_letter(b"L"), _letter(b"N"), _number(m), c_void_p(address), apart, byref(c_int(0)))
+        return
+    half = m // 2
+    below, last = address + 8 * half, address + 8 * half * (stride + 1)
+    _invert_triangle(address, half, stride)
+    _invert_triangle(last, m - half, stride)
+    size = _number(m - half), _number(half)
+    for side, sign, triangle in ((b"L", -1.0, last), (b"R", 1.0, address)):
+        what = _letter(side), _letter(b"L"), _letter(b"N"), _letter(b"N"), *size, byref(c_double(sign))
+        _trmm(*what, c_void_p(triangle), apart, c_void_p(below), apart)
 
 
 def _below(m: int) -> np.ndarray:

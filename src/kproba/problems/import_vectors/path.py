@@ -229,11 +229,11 @@ def best_of(points: Sequence[PathPoint], loss: str) -> PathPoint:
     return min(points, key=lambda p: p.tuning_error if loss == "error" else max(p.tuning_log_loss, LOSS_FLOOR))
 
 
-def noticeable_best_of(points: Sequence[PathPoint], loss: str, weight: float) -> PathPoint:
-    """The best point, or the first one if tuning rows of this weight gain no more than they do in pure noise."""
+def noticeable_best_of(points: Sequence[PathPoint], loss: str, n_rows: float) -> PathPoint:
+    """The best point, or the first one if so many tuning rows gain no more than they do in pure noise."""
     first, best = points[0].tuning_log_loss, best_of(points, loss)
     gain = first - best.tuning_log_loss
-    return points[0] if loss != "error" and gain * weight < NOTICEABLE_GAIN and 2.0 * gain < first else best
+    return points[0] if loss != "error" and gain * n_rows < NOTICEABLE_GAIN and 2.0 * gain < first else best
 
 
 def tuning_split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:

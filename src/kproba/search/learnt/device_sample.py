@@ -180,32 +180,31 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, xp, part: dict[str, Any], d: int) -> _Table:
         """See :func:`.pairs.shares` and :func:`kproba.kernels.additive.room_for_pairs`."""
-        weights = part["weights"]
-        share = xp.exp(2.0 * (weights - xp.max(weights)))
+        weights = part["weights"][None, :] + xp.reshape(part["factors"], (3, d))
+        share = xp.exp(2.0 * (weights[2, :] - xp.max(weights[2, :])))
         share = share / xp.sum(share)
         room = xp.clip(1.0 - xp.sum(share * share), LEAST_PAIRS, None)
         one_over_room = 1.0 / room if d > 1 else xp.zeros_like(room)  # one column has no pairs
-        rates = xp.exp(part["widths"][:, None] + weights[None, :])
+        rates = xp.exp(part["widths"][:, None] + weights)
         return cls(rates, share, xp.exp(part["mixture"]), room, one_over_room)
 
     def gradient(self, xp, layout: Layout, by_mixture, sums) -> dict[str, Any]:
-        """∂L by weights, widths and mixture, from Σvk of each kernel and the sums over pairs of every column."""
+        """∂L by weights, factors, widths and mixture, from Σvk of each kernel and sums over pairs of each column."""
         rates, share, a, room, one_over_room = self
-        by_width = [-rates[0, :] * a[0] * sums[0, :], -2.0 * rates[1, :] ** 2 * a[1] * sums[1, :]]
+        by_rate = [-rates[0, :] * a[0] * sums[0, :], -2.0 * rates[1, :] ** 2 * a[1] * sums[1, :]]
         missing = xp.zeros_like(a)[by_mixture.shape[0] :]
-        by_weights = xp.zeros_like(share)
+        by_share = of_third = xp.zeros_like(share)
         if layout.has_sums:
             # of the additive and pairs kernels; a row with itself adds a constant to ∂L/∂u, which the softmax ignores
             of_pairs = xp.where(room > LEAST_PAIRS, by_mixture[3], xp.zeros_like(room)) * one_over_room
-            by_width.append(-rates[2, :] * share * (sums[2, :] - share * sums[3, :]))
+            of_third = -rates[2, :] * share * (sums[2, :] - share * sums[3, :])
             by_share = sums[4, :] - share * sums[5, :] + 2.0 * a[3] * of_pairs * share
-            by_weights = 2.0 * share * (by_share - xp.sum(share * by_share))  # u = softmax(2·weights)
-        else:
-            by_width.append(xp.zeros_like(share))
-        table = xp.stack(by_width)
+        of_share = 2.0 * share * (by_share - xp.sum(share * by_share))  # u = softmax(2·weights)
+        by_weights = xp.stack([*by_rate, of_third + of_share])
         return {
-            "weights": by_weights + xp.sum(table, axis=0),
-            "widths": xp.sum(table, axis=1),
+            "weights": xp.sum(by_weights, axis=0),
+            "factors": xp.reshape(by_weights, (-1,)),
+            "widths": xp.sum(xp.stack([*by_rate, of_third]), axis=1),
             "mixture": a * xp.concat([by_mixture, missing]),
         }
 

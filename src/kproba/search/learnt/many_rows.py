@@ -7,7 +7,7 @@ shrink together, and so does the noise. Both are chosen by exact leave-one-out o
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy import linalg
@@ -20,6 +20,7 @@ from ...kernels.learnt import Learnt
 from ...problems.least_squares import LeastSquares
 from ...problems.local import LocalProblem
 from ...solvers.cholesky import kernel_factor
+from ...solvers.packed_dual import largest_eigenvalue, resolves
 from ..losses import CalibratedLogLoss
 from .device_sample import DeviceLeaveOneOut, scores_with_centers
 from .parameters import Layout
@@ -28,13 +29,15 @@ from .sample import blocks_of, leave_one_out_scores
 #: Rows of that sample, and the steps of log-widths and log-noise that are tried while they help.
 LARGE_SAMPLE = 2000
 SHARPER, LESS_NOISE, MOST_TRIALS = 0.4, -0.6, 4
-#: In local models of all rows, each multiple of the sample by this factor adds a step of both, up to a number.
+#: If all rows are centres, each multiple of the sample by this factor adds a step of both, up to a number.
 ROWS_OF_A_STEP, MOST_STEPS = 5.0, 2.0
 #: Twice as many centres must lower the leave-one-out loss by this share for all rows to become centres.
 GAIN_OF_DOUBLING = 0.015
 #: Local models may have a leave-one-out loss that is larger by this share than that of one system of all rows, in a
 #: sample of this many.
 LOSS_OF_REGIONS, COMPARED_ROWS = 0.1, 1500
+#: The largest eigenvalue of all rows may exceed the estimate from the sample by this factor.
+FLOAT32_MARGIN = 1.5
 #: Regions of the sample have at least this part of the rows of a region: smaller ones would be little more than border.
 LEAST_SCALE = 0.2
 
@@ -45,18 +48,28 @@ class ManyRows:
     def __init__(self, rows: Rows, layout: Layout, seed: int, workers: int = 1, device: Device | None = None):
         self.n, self.layout, self.workers, self.device = rows.n_distinct, layout, workers, device
         self.sample = subsample(rows, LARGE_SAMPLE, seed)
+        self._gram = lru_cache(maxsize=2)(partial(_gram, rows=self.sample, workers=workers))  # trials of noise share it
 
     def loss(self, x: np.ndarray, centers: np.ndarray | None = None) -> float:
         kernel, noise = self.layout.kernel(x), self.layout.noise(x)
-        return leave_one_out_loss(kernel, noise, self.sample, centers, self.workers, self.device)
+        return leave_one_out_loss(kernel, noise, self.sample, centers, self.device, self._gram)
 
     def adapted(self, x: np.ndarray, all_are_centers: bool) -> tuple[np.ndarray, bool, bool]:
-        """The parameters for many rows, and whether the kernel is sharp or better solved as one system."""
+        """The parameters for many rows, whether the kernel is sharp, and whether one system of all rows is worth it."""
         x, loss = self.sharpened(x)
         is_sharp = self.wants_all_rows(x, loss) and not self.beats_regions(x, share_centers=False)
-        is_dense = not is_sharp and self.beats_regions(x)
-        is_local = is_sharp or (all_are_centers and not is_dense)
-        return self.for_all_rows(x) if is_local else x, is_sharp, is_dense
+        needs_one_system = not is_sharp and self.beats_regions(x)
+        if is_sharp or (all_are_centers and not needs_one_system):
+            x = self.for_all_rows(x)
+        return x, is_sharp, needs_one_system or (not is_sharp and self.is_cheap(x))
+
+    def is_cheap(self, x: np.ndarray) -> bool:
+        """Whether float32 will resolve the system of all rows, which takes less than half the time of float64."""
+        if self.device is not None:
+            return True
+        K, root = self._gram(self.layout.kernel(x)), np.sqrt(self.sample.weight)[:, None]
+        largest = largest_eigenvalue(lambda v: root * (K @ (root * v)), len(K))
+        return resolves(FLOAT32_MARGIN * self.n / self.sample.n_distinct * largest, self.layout.noise(x))
 
     def sharpened(self, x: np.ndarray) -> tuple[np.ndarray, float]:
         """The parameters with narrower widths and less noise, as far as the loss improves, and the loss."""
@@ -66,7 +79,7 @@ class ManyRows:
         return x, best
 
     def for_all_rows(self, x: np.ndarray) -> np.ndarray:
-        """The parameters if all rows are centres of local models: more rows than the sample has resolve more detail."""
+        """The parameters if all rows are centres: more rows than the sample has resolve more detail."""
         n_steps = np.log(max(self.n / self.sample.n_distinct, 1.0)) / np.log(ROWS_OF_A_STEP)
         return x + min(n_steps, MOST_STEPS) * self.layout.join({"widths": SHARPER, "noise": LESS_NOISE})
 
@@ -89,7 +102,8 @@ class ManyRows:
             return True
         (solution,) = problem.path([noise / few.total_weight])
         loss = CalibratedLogLoss()(solution.held_out, few)
-        return leave_one_out_loss(kernel, noise, few, workers=self.workers) < (1.0 - LOSS_OF_REGIONS) * loss
+        gram = partial(_gram, rows=few, workers=self.workers)
+        return leave_one_out_loss(kernel, noise, few, gram=gram) < (1.0 - LOSS_OF_REGIONS) * loss
 
 
 def _while_it_helps(x: np.ndarray, best: float, loss: Callable[[np.ndarray], float], step: np.ndarray):
@@ -111,16 +125,19 @@ def leave_one_out_loss(
     noise: float,
     rows: Rows,
     centers: np.ndarray | None = None,
-    workers: int = 1,
     device: Device | None = None,
+    gram: Callable[[Learnt], np.ndarray] | None = None,
 ) -> float:
-    """Log-loss of exact leave-one-out scores, with a centre for every row or for some of them."""
+    """Log-loss of exact leave-one-out scores, with a centre for every row or for some of them.
+
+    ``gram`` gives the kernel matrix of the rows on the CPU.
+    """
     Y, X = rows.targets(), rows.X.astype(np.float32)
     try:
         if device is not None and centers is None and rows.together is None:
             scores = _scores_on_device(device, kernel, noise / rows.weight, X, Y)
         elif centers is None:
-            G = kernel.gram(X, workers).astype(np.float64)
+            G = (gram or partial(_gram, rows=rows))(kernel).astype(np.float64)
             G[np.diag_indices_from(G)] += noise / rows.weight
             scores = leave_one_out_scores(G, Y, blocks_of(rows.together))
         elif device is not None:
@@ -130,6 +147,10 @@ def leave_one_out_loss(
     except np.linalg.LinAlgError:
         return np.inf
     return CalibratedLogLoss()(scores, rows) if np.isfinite(scores).all() else np.inf
+
+
+def _gram(kernel: Learnt, rows: Rows, workers: int = 1) -> np.ndarray:
+    return kernel.gram(rows.X.astype(np.float32), workers)
 
 
 def _scores_on_device(device: Device, kernel: Learnt, noise: np.ndarray, X, Y) -> np.ndarray:

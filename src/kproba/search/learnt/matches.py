@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+#: If no column holds codes and fewer have two values than this, they are treated as numbers, which is faster, unless
+#: their values are so far apart that squared distances would lose the digits of the other columns.
+FEWEST, FAR_APART = 3, 1e3
+
 
 class Matches:
     """δ of all pairs of rows in the columns ``places`` of a sample, where rows that differ are ``gap`` apart.
@@ -18,9 +22,12 @@ class Matches:
 
     def __init__(self, X: np.ndarray, categorical: tuple[int, ...]):
         low, high = X.min(axis=0), X.max(axis=0)
-        is_high, is_code = np.equal(X, high), np.isin(np.arange(X.shape[1]), categorical)
+        is_high, is_code = np.equal(X, high), np.zeros(X.shape[1], dtype=bool)
+        is_code[list(categorical)] = True
         has_two = (is_high | np.equal(X, low)).all(axis=0)
-        self.places = np.flatnonzero(has_two | is_code)
+        if not is_code.any() and np.count_nonzero(has_two) < FEWEST:
+            has_two &= high - low > FAR_APART
+        self.places, self.others = np.flatnonzero(has_two | is_code), np.flatnonzero(~(has_two | is_code))
         self.gap = np.where(is_code, np.minimum(high - low, 1.0), high - low)[self.places].astype(np.float64)
         self._b = np.where(has_two, 0.5, 1.0)[self.places]
         parts = [_signs(is_high[:, j]) if has_two[j] else _indicators(X[:, j]) for j in self.places]

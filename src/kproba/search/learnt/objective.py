@@ -16,9 +16,9 @@ from .device_sample import DeviceSample
 from .parameters import START, Layout
 from .sample import Sample, blocks_of
 
-#: Widths (standard deviations) of the prior of weights, widths and mixture around their start. Those of the link are
-#: the penalties of :class:`~kproba.links.SoftmaxFit`.
-SPREAD = {"weights": 1.0, "widths": 2**0.5, "mixture": 2.0}
+#: Widths (standard deviations) of the prior of weights, factors, widths and mixture around their start. Those of the
+#: link are the penalties of :class:`~kproba.links.SoftmaxFit`.
+SPREAD = {"weights": 1.0, "factors": 0.25, "widths": 2**0.5, "mixture": 2.0}
 LINK_PENALTY = {"tilt": 1.0, "offset": 0.2, "sharpness": 0.1}
 
 
@@ -103,19 +103,21 @@ class Objective:
         layout: Layout,
         m: int,
         device: Device | None = None,
-        kept: dict[int, DeviceSample] | None = None,
+        kept: dict[int, Any] | None = None,
     ):
-        """``kept`` are the samples on the device of earlier objectives of the same rows, by their size."""
+        """``kept`` are the samples of earlier objectives of the same rows, by their size, to use their memory again."""
         self.rows, self.layout, self.start = rows, layout, layout.split(start)
         self.loss = loss_of(rows, rows.total_weight)
-        if device is None or rows.together is not None:  # groups are left out on the CPU
-            self.sample: Any = Sample(m, layout)
-            return
         kept = {} if kept is None else kept
         if m not in kept:
-            loss = (DeviceTagLoss if rows.is_multilabel else DeviceClassLoss)(device, self.loss)
-            kept[m] = DeviceSample(device, layout, loss)
-        self.sample = kept[m]
+            kept[m] = self._new_sample(m, device)
+        self.sample: Any = kept[m]
+
+    def _new_sample(self, m: int, device: Device | None) -> Any:
+        if device is None or self.rows.together is not None:  # groups are left out on the CPU
+            return Sample(m, self.layout)
+        loss = (DeviceTagLoss if self.rows.is_multilabel else DeviceClassLoss)(device, self.loss)
+        return DeviceSample(device, self.layout, loss)
 
     def load(self, numbers: np.ndarray) -> None:
         """Take the rows with these numbers as the sample."""

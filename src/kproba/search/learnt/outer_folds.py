@@ -5,7 +5,7 @@ Many rows have a single fold: what is learnt without it is the kernel of all row
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,12 +14,11 @@ from scipy.special import ndtr
 
 from ...arrays import Device
 from ...data.folds import stratified_folds
-from ...data.hashing import ranking
 from ...data.rows import Rows
-from ...data.sampling import sample_rows
+from ...data.sampling import canonical_order, sample_rows
 from ...kernels.learnt import Learnt
 from ...solvers import unlocked
-from ...threads import map_independent, one_blas_thread
+from ...threads import map_independent, one_blas_thread, run_in_turns
 from .device_sample import scores_of_others
 from .many_rows import ManyRows
 from .objective import loss_of
@@ -34,6 +33,10 @@ EARLY_MARKS, HALFWAY = 3, 0.5
 #: samples of their own learn from the others.
 FOLDS = ((1000, 8), (4000, 3))
 ONE_IN, RUNS = 5, 2
+#: Above MANY rows, runs take at most this many steps: their refinement gains no less after fewer steps.
+MANY, LAST_OF_MANY = FOLDS[-1][0], 60
+#: Runs hold the interpreter's lock for a third of the time, so that more threads than this would wait for each other.
+MOST_THREADS = 4
 #: Distinct rows of which there must be as many to learn anything, and rows that fit and judge a kernel between steps.
 LEAST_ROWS, FIT_ROWS, JUDGED_ROWS = 100, 800, 1500
 #: With more rows than this, a sample of a thousand says too little about widths, noise and the number of centres.
@@ -47,8 +50,7 @@ class LearntKernel:
     ``fold`` is the fold of each row, or −1 for rows that are in none because there are many: the kernel is then learnt
     from these alone. ``of_runs`` are the kernels of all runs, and ``curve`` has the columns steps, leave_one_out and
     out_of_fold. ``bend`` is the share of the curves in the scaling. ``is_sharp`` says that each row should be a centre,
-    and that local models suffice even if they share none; ``is_dense`` that one system of all rows is better than local
-    models.
+    and that local models suffice even if they share none; ``is_dense`` that one system of all rows is worth its time.
     """
 
     kernel: Learnt
@@ -94,7 +96,7 @@ def learn(
     ``bent`` gives the rows with a share of normal scores in their values, of which ``rows`` have half; held-out rows
     then choose the share. ``all_are_centers`` says that each of the rows will be a centre.
     """
-    many_workers = workers if device is None else 1
+    many_workers, workers = workers if device is None else 1, min(workers, MOST_THREADS)
     order = canonical_order(rows)
     rows = rows.take(order)
     fold = outer_folds(rows, seed)
@@ -105,7 +107,7 @@ def learn(
         bend = 1.0
         if bent is not None:
             bend, rows = choose_bend(runs, lambda share: bent(share).take(order), workers)
-        curve, seen = _advance_while_it_helps(runs, workers, tell)
+        curve, seen = _advance_while_it_helps(runs, numbers_of_steps(rows.n_distinct), workers, tell)
         losses = np.array([loss for _, loss in curve.values()])
         found = mean_over_marks(np.array(seen), losses, sum(len(run.judged) for run in runs))
         rows = runs[0].inside if holds_out_one_part(fold) else rows
@@ -132,15 +134,15 @@ def choose_bend(runs: list[Run], bent: Callable[[float], Rows], workers: int) ->
     that normal scores are better, in quarters: held-out rows seldom tell, and halfway is seldom much worse than the
     better end.
     """
-    for mark in MARKS[:EARLY_MARKS]:
-        map_independent(partial(Run.advance, n_steps=mark), runs, workers)
+    run_in_turns([run.take_steps(MARKS[:EARLY_MARKS]) for run in runs], workers)
     plain, scores = (_losses_on(bent(share), runs, workers) for share in (0.0, 1.0))
     weight, gap = np.concatenate([run.judged.weight for run in runs]), scores - plain
     mean = np.average(gap, weights=weight)
     error = np.linalg.norm(weight * (gap - mean)) / weight.sum()
     share = round(4 * ndtr(-mean / error)) / 4 if 0 < error < np.inf else HALFWAY
     rows = bent(share)
-    map_independent(partial(Run.go_on_with, rows=rows), runs, workers)
+    for run in runs:
+        run.set_rows(rows)
     return share, rows
 
 
@@ -149,15 +151,21 @@ def _losses_on(rows: Rows, runs: list[Run], workers: int) -> np.ndarray:
     return np.concatenate(map_independent(partial(Run.losses_on, rows=rows), runs, workers))
 
 
-def _advance_while_it_helps(runs: list[Run], workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
+def numbers_of_steps(n: int) -> tuple[int, ...]:
+    """The numbers of steps to choose from for n distinct rows."""
+    return tuple(mark for mark in MARKS if mark <= LAST_OF_MANY or n <= MANY)
+
+
+def _advance_while_it_helps(runs: list[Run], marks, workers: int, tell) -> tuple[dict[int, tuple[float, float]], list]:
     """The leave-one-out and held-out losses for each number of steps, and the parameters of all runs."""
     curve: dict[int, tuple[float, float]] = {}
     seen: list[list[np.ndarray]] = []
-    for before, mark in zip((0, *MARKS), MARKS):
-        found = map_independent(partial(Run.advance, n_steps=mark), runs, workers)
-        seen.append([x for x, _ in found])
-        held_out = [np.average(losses, weights=run.judged.weight) for run, (_, losses) in zip(runs, found)]
-        curve[mark] = float(np.mean([run.steps.loss for run in runs])), float(np.mean(held_out))
+    for before, mark in zip((0, *marks), marks):
+        run_in_turns([run.advance(mark) for run in runs], workers)
+        parameters, left_out, held_out = zip(*[run.found for run in runs])
+        seen.append(list(parameters))
+        means = [np.average(losses, weights=run.judged.weight) for run, losses in zip(runs, held_out)]
+        curve[mark] = float(np.mean(left_out)), float(np.mean(means))
         tell(f"learn the kernel: {mark} steps", mark - before)
         losses = [loss for _, loss in curve.values()]
         if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
@@ -198,29 +206,31 @@ class Run:
         self._judged = held_out[np.sort(sample_rows(outside, JUDGED_ROWS, seed))]
         self._fitted = self._numbers[np.sort(sample_rows(inside, FIT_ROWS, seed))]
         self.steps = Steps(inside, seed, device)
-        self._set_rows(rows)
-        self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.set_rows(rows)
+        self._after: dict[int, tuple[np.ndarray, float]] = {}
 
-    def _set_rows(self, rows: Rows) -> None:
+    def set_rows(self, rows: Rows) -> None:
+        """Go on with the same rows, which may have other inputs."""
         self.judged, self.fitted, self.inside = map(rows.take, (self._judged, self._fitted, self._numbers))
         self.steps.rows = self.inside
 
-    def advance(self, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
-        """The parameters after so many steps, and the losses of the held-out rows; both are kept."""
-        if n_steps not in self._known:
-            x = self.steps.advance(n_steps).mean
-            self._known[n_steps] = x, self.held_out_losses(x)
-        return self._known[n_steps]
+    def take_steps(self, numbers: Iterable[int]) -> Iterator[None]:
+        """Keep the parameters and the leave-one-out loss after each of these numbers of steps."""
+        for n_steps in numbers:
+            if n_steps not in self._after:
+                yield from self.steps.take(n_steps)
+                self._after[n_steps] = self.steps.mean, self.steps.loss
+
+    def advance(self, n_steps: int) -> Iterator[None]:
+        """Find the parameters after so many steps, their leave-one-out loss, and the losses of the held-out rows."""
+        yield from self.take_steps([n_steps])
+        x, loss = self._after[n_steps]
+        self.found = x, loss, self.held_out_losses(x)
 
     def losses_on(self, rows: Rows) -> np.ndarray:
         """The losses of the held-out rows after the last steps, if the same rows have other inputs."""
-        self._set_rows(rows)
-        return self.held_out_losses(self._known[max(self._known)][0])
-
-    def go_on_with(self, rows: Rows) -> None:
-        """Take the same rows with other inputs, and judge all numbers of steps anew."""
-        self._set_rows(rows)
-        self._known = {mark: (x, self.held_out_losses(x)) for mark, (x, _) in self._known.items()}
+        self.set_rows(rows)
+        return self.held_out_losses(self._after[max(self._after)][0])
 
     def held_out_losses(self, x: np.ndarray) -> np.ndarray:
         """Log-losses of the held-out rows by a fit to some of the others."""
@@ -239,9 +249,3 @@ class Run:
         G = kernel.gram(X).astype(np.float64)
         G[np.diag_indices_from(G)] += noise
         return kernel(self.judged.X.astype(np.float32), X) @ unlocked.solve(G, Y)
-
-
-def canonical_order(rows: Rows) -> np.ndarray:
-    """An order of the rows that does not depend on the order in which they were given."""
-    labels = rows.labels.T if rows.is_multilabel else rows.labels[None]
-    return np.lexsort([*labels, rows.weight, ranking(rows.keys, 0)])

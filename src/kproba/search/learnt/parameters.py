@@ -1,4 +1,4 @@
-"""The numbers that are learnt, as one vector: logarithms of weights, widths, mixture, noise and of the link."""
+"""The learnt numbers as one vector: logarithms of weights, factors, widths, mixture and noise, and the link."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ...kernels.learnt import TERMS, Learnt
 
 #: Logarithms at the start: amplitudes of the four kernels, noise ν, sharpness and slope of the link.
 START = {"mixture": (0.0, 0.0, -1.0, -1.0), "noise": np.log(0.3), "sharpness": 2.0, "slope": 0.5}
+#: The groups that tell columns apart.
+OF_COLUMNS = ("weights", "factors")
 #: Rows whose median distance gives the widths at the start.
 WIDTH_ROWS = 300
 #: With more columns, the additive and pairs kernels are left out: each costs one exponential per column and pair.
@@ -22,7 +24,9 @@ MOST_ADDITIVE = 128
 class Layout:
     """The place of each group of parameters in the vector, for d columns and c classes.
 
-    Tags share one slope, so they have no tilt and no offset: c = 0. ``categorical`` columns hold codes.
+    Tags share one slope, so they have no tilt and no offset: c = 0. ``categorical`` columns hold codes. The
+    logarithms of the factors say by how much the weight of a column differs in the Laplacian, in the Gaussian, and in
+    the other two (3·d numbers).
     """
 
     n_columns: int
@@ -31,8 +35,9 @@ class Layout:
 
     @property
     def sizes(self) -> dict[str, int]:
-        kernel = {"weights": self.n_columns, "widths": 3, "mixture": len(TERMS), "noise": 1}
-        return {**kernel, "sharpness": 1, "slope": 1, "tilt": self.n_classes, "offset": self.n_classes}
+        columns = {"weights": self.n_columns, "factors": 3 * self.n_columns}
+        kernel = {"widths": 3, "mixture": len(TERMS), "noise": 1}
+        return {**columns, **kernel, "sharpness": 1, "slope": 1, "tilt": self.n_classes, "offset": self.n_classes}
 
     @property
     def has_sums(self) -> bool:
@@ -73,7 +78,8 @@ class Layout:
         mixture = np.exp(part["mixture"]) * (1.0 if self.has_sums else np.array([1.0, 1.0, 0.0, 0.0]))
         parts = np.exp(part["weights"] - largest), np.exp(-part["widths"] - largest), mixture
         weights, widths, amplitudes = (tuple(values.tolist()) for values in parts)
-        return Learnt(weights, widths, amplitudes, categorical=self.categorical)
+        factors = tuple(map(tuple, np.exp(part["factors"]).reshape(3, -1).tolist()))
+        return Learnt(weights, widths, amplitudes, factors, categorical=self.categorical)
 
     def noise(self, x: np.ndarray) -> float:
         """ν = nλ, which carries over from a sample to all rows, where λ does not."""

@@ -43,7 +43,8 @@ class LeaveOneOut(NamedTuple):
         """∂L/∂K (m, m), from R = ∂L/∂s: Γ(Bαᵀ − (Beᵀ)Γ), made symmetric, with B = R/γ and e = α/γ.
 
         METHODS §7. Of Beᵀ only the diagonal counts, or its blocks, because the rest never meets a row's own score. The
-        result is the first matrix of ``room`` (3, m, m); new memory for each step would take longer than the products.
+        result is the upper triangle of the first matrix of ``room`` (3, m, m); new memory for each step would take
+        longer than the products.
         """
         B, e = self._divided(R), self._divided(self.alpha)
         pulled, out = 0.5 * (self.inverse @ B), room[0]
@@ -57,16 +58,16 @@ class LeaveOneOut(NamedTuple):
         return out
 
     def _subtract_by_rows(self, t: np.ndarray, room: np.ndarray) -> np.ndarray:
-        """Subtract Γ·diag(t)·Γ from the first matrix.
+        """Subtract Γ·diag(t)·Γ from the upper triangle of the first matrix.
 
-        NumPy knows that AᵀA is symmetric, which halves the work, so there is one product for each sign of t.
+        A matrix AᵀA is symmetric, which halves the work, so there is one product for each sign of t.
         """
-        out, product, roots = room
+        out, roots = room[:2]
         order, n_plus = np.argsort(t < 0, kind="stable"), np.count_nonzero(t >= 0)
-        np.multiply(self.inverse[order], np.sqrt(np.abs(t[order]))[:, None], out=roots)
-        plus, minus = roots[:n_plus], roots[n_plus:]
-        out -= np.matmul(plus.T, plus, out=product)
-        out += np.matmul(minus.T, minus, out=product)
+        np.take(self.inverse, order, axis=0, out=roots, mode="clip")
+        roots *= np.sqrt(np.abs(t[order]))[:, None]
+        unlocked.add_gram(roots[:n_plus], -1.0, out)
+        unlocked.add_gram(roots[n_plus:], 1.0, out)
         return out
 
 
@@ -74,10 +75,9 @@ def leave_one_out_scores(G: np.ndarray, Y: np.ndarray, blocks: list[np.ndarray] 
     """The scores alone: the squared column norms of a triangular inverse are the diagonal of G⁻¹, for less work."""
     if blocks is not None:
         return LeaveOneOut.of(G, Y, blocks).scores
-    lower = linalg.cholesky(G.T, lower=True, overwrite_a=True, check_finite=False)
-    alpha = linalg.cho_solve((lower, True), Y, check_finite=False)
-    half = linalg.lapack.dtrtri(lower, lower=1, overwrite_c=1)[0]
-    return Y - alpha / np.einsum("ij,ij->j", half, half)[:, None]
+    lower = unlocked.factor_or_raise(G)
+    alpha = unlocked.solve_factored(lower, Y)
+    return Y - alpha / unlocked.diagonal_of_inverse(lower)[:, None]
 
 
 class Sample:
@@ -95,7 +95,7 @@ class Sample:
     def scores(self, part: dict[str, np.ndarray]) -> np.ndarray:
         """Leave-one-out scores (m, c) under some parameters."""
         pairs, G = self.pairs, self._G
-        self._values = pairs.values(part["weights"], part["widths"])
+        self._values = pairs.values(weights_of_kernels(part), part["widths"])
         amplitudes = np.exp(part["mixture"])
         self._noise = float(np.exp(part["noise"][0])) / self._weight
         pairs.put(np.einsum("k,kp->p", amplitudes.astype(np.float32), self._values.each), G)
@@ -104,12 +104,19 @@ class Sample:
         return self._found.scores
 
     def gradient(self, part: dict[str, np.ndarray], R: np.ndarray) -> dict[str, np.ndarray]:
-        """∂L by weights, widths, mixture and noise, from R = ∂L/∂s of the scores that were computed last."""
+        """∂L by weights, factors, widths, mixture and noise, from R = ∂L/∂s of the scores that were computed last."""
         V = self._found.gradient(R, self._room)
         diagonal = np.diagonal(V)
         v, trace = 2.0 * self.pairs.taken_once(V), float(diagonal.sum())
-        kernel = self.pairs.gradient(self._values, v, trace, part["weights"], part["widths"], part["mixture"])
-        return {**kernel, "noise": diagonal @ self._noise}
+        weights = weights_of_kernels(part)
+        kernel = self.pairs.gradient(self._values, v, trace, weights, part["widths"], part["mixture"])
+        columns = {"weights": kernel["weights"].sum(axis=0), "factors": kernel["weights"].ravel()}
+        return {**kernel, **columns, "noise": diagonal @ self._noise}
+
+
+def weights_of_kernels(part: dict[str, np.ndarray]) -> np.ndarray:
+    """Logarithms of the weights in the Laplacian, in the Gaussian, and in the other two kernels (3, d)."""
+    return part["weights"] + part["factors"].reshape(3, -1)
 
 
 def blocks_of(together: np.ndarray | None, rows=slice(None)) -> list[np.ndarray] | None:

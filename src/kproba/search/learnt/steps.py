@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Device
 from ...data.rows import Rows
 from ...threads import map_independent
-from .device_sample import DeviceSample
 from .objective import Objective
-from .parameters import Layout, rounded
+from .parameters import OF_COLUMNS, Layout, rounded
 
 #: Rows of a sample for up to so many rows, and beyond; a sample of very many columns has fewer rows, so that the number
 #: of pairs times columns stays below MOST_DIFFERENCES.
-SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((1000, 250), (3000, 400)), 640, 20_000_000
+SAMPLES, SAMPLE_ROWS, MOST_DIFFERENCES = ((450, 150), (1000, 250), (3000, 400)), 640, 20_000_000
 #: The first steps only find the rough shape of the kernel, for which fewer rows are enough: their number for up to so
 #: many rows, and beyond only those that keep all weights equal, because many rows resolve a sharper kernel.
 EARLY_STEPS, EARLY_ROWS = ((3000, 60),), 250
 #: Step length of Adam in units of the logarithms; the first WARM_UP steps keep all weights equal.
 STEP, WARM_UP, RAMP = 0.12, 20, 5
+#: Runs that share threads take this many steps at once.
+STEPS_AT_ONCE = 5
 #: The result is the mean over this many steps.
 AVERAGED = 20
 #: The logarithms are rounded to a fraction of this after each step.
@@ -58,7 +61,7 @@ class Adam:
 
 
 class Steps:
-    """A run of steps on some rows; ``advance`` may be called again to take more."""
+    """A run of steps on some rows; ``take`` may be called again to take more."""
 
     def __init__(self, rows: Rows, seed: int, device: Device | None = None):
         self.rows, self.device = rows, device
@@ -66,19 +69,18 @@ class Steps:
         self.start = self.layout.start(rows.X, float(rows.weight.mean()))
         self.x, self.adam = self.start.copy(), Adam(len(self.start))
         self._rng = np.random.default_rng(seed)
-        self._kept: dict[int, DeviceSample] = {}
+        self._kept: dict[int, Any] = {}
         self._recent: deque[np.ndarray] = deque([self.x], maxlen=AVERAGED)
         self._losses: deque[float] = deque(maxlen=AVERAGED)
 
-    def advance(self, n_steps: int) -> Steps:
-        """Go on until ``n_steps`` have been taken in all."""
+    def take(self, n_steps: int) -> Iterator[None]:
+        """Go on until ``n_steps`` have been taken in all; between two items, another run may use the thread."""
         done, n = self.adam.n_steps, len(self.rows)
         early = min(next((steps for most, steps in EARLY_STEPS if n <= most), WARM_UP), n_steps)
-        self._take(range(done, early), most=EARLY_ROWS)
-        self._take(range(max(done, early), n_steps), most=SAMPLE_ROWS)
-        return self
+        yield from self._on_samples(range(done, early), most=EARLY_ROWS)
+        yield from self._on_samples(range(max(done, early), n_steps), most=SAMPLE_ROWS)
 
-    def _take(self, numbers: range, most: int) -> None:
+    def _on_samples(self, numbers: range, most: int) -> Iterator[None]:
         """Steps on samples of at most so many rows."""
         if not numbers:
             return
@@ -88,11 +90,14 @@ class Steps:
         for number in numbers:
             objective.load(np.sort(self._rng.choice(n, m, replace=False, shuffle=False)))
             self._step(objective, number)
+            if number % STEPS_AT_ONCE == 0:
+                yield
 
     def _step(self, objective: Objective, number: int) -> None:
         loss, gradient = _finite(objective, self.x)
         rates = np.full(len(self.x), STEP)
-        self.layout.split(rates)["weights"][:] *= min(1.0, max(0.0, (number - WARM_UP + 1) / RAMP))
+        for name in OF_COLUMNS:
+            self.layout.split(rates)[name][:] *= min(1.0, max(0.0, (number - WARM_UP + 1) / RAMP))
         self.x = rounded(self.x - rates * self.adam.direction(np.where(rates > 0, gradient, 0.0)), GRID)
         noise = self.layout.split(self.x)["noise"]
         noise[:] = np.clip(noise, *(self.layout.split(self.start)["noise"] + [[LEAST_NOISE], [MOST_NOISE]]))
@@ -137,7 +142,8 @@ def _refined_on_one_sample(x: np.ndarray, rows: Rows, layout: Layout, device: De
         loss, gradient = _finite(objective, x)
         if loss < least:
             best, least = x, loss
-        layout.split(gradient)["weights"][:] = 0.0
+        for name in OF_COLUMNS:
+            layout.split(gradient)[name][:] = 0.0
         x = rounded(x - REFINE_STEP * adam.direction(gradient), GRID)
     return best
 
