@@ -16,7 +16,7 @@ from .gpu import normal_rows, posterior
 from .tables_quality import Split, run_cell, warm_up
 
 SETS = ("electricity", "covertype_93k", "letter", "magic")
-ROWS = (500, 1000, 2000, 5000, 10_000, 16_000, 30_000, 50_000)
+ROWS = (500, 1000, 2000, 5000, 10_000, 16_000, 30_000, 50_000, 70_000)
 RIVALS = ("kproba", "catboost", "lightgbm")
 MOST_TEST, MILLION = 3000, 1_000_000
 NOTE = (
@@ -31,7 +31,7 @@ def split(table, n: int, seed: int) -> Split | None:
     """n training rows, or None if too few would be left for the test."""
     X, y = np.asarray(table.X, dtype=np.float64), np.unique(table.y, return_inverse=True)[1]
     n_test = min(MOST_TEST, len(y) - n)
-    if n_test < n // 20:
+    if n_test < min(MOST_TEST, n // 20):
         return None
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, train_size=n, test_size=n_test, random_state=seed, stratify=y

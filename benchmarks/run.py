@@ -38,6 +38,7 @@ MODULES = {
     "quality": "tables_quality",
     "letter": "letter",
     "more_rows": "more_rows",
+    "more_splits": "more_splits",
     "time_of_rows": "time_of_rows",
     "tags": "tags",
     "all_centers": "all_centers",

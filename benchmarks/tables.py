@@ -10,6 +10,7 @@ import re
 import statistics
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from experiments import reproduction
@@ -59,7 +60,18 @@ def footer(payload: dict) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in libraries.items() if name != "pandas")
     memory = f", {s['memory_gib']} GiB" if "memory_gib" in s else ""
     where = f"{s['cpu']}, {s['cores']} cores{memory}; Python {s['python']}, {versions}"
-    return f"*{s['date']}, commit {s['commit']}; {where}.*"
+    others = sorted(other_commits(payload) - {s["commit"]})
+    earlier = f" (some cells: {', '.join(others)})" if others else ""
+    return f"*{s['date']}, commit {s['commit']}{earlier}; {where}.*"
+
+
+def other_commits(found: Any) -> set[str]:
+    """The commits of cells and parts of a result, which need not have been measured together."""
+    if not isinstance(found, dict):
+        return set()
+    own = {found["commit"]} if isinstance(found.get("commit"), str) else set()
+    parts = re.findall(r"\b[0-9a-f]{12}\b", " ".join(map(str, found.get("commits", {}).values())))
+    return own.union(parts, *map(other_commits, found.values()))
 
 
 def quality(payload: dict) -> str:
@@ -369,6 +381,23 @@ def more_rows(payload: dict) -> str:
         cells = [found["cells"].get(rival) for rival in names]
         rows.append([f"{found['rows']:,} × 28 (truth {found['truth']:.4f})", *_losses_and_seconds(cells, 4)])
     return markdown(["", *names.values(), *(f"{name}, s" for name in names.values())], rows)
+
+
+def more_splits(payload: dict) -> str:
+    """Two methods on many splits, one row for each table."""
+    ours, theirs = payload["rivals"].values()
+    rows = []
+    for name, found in payload["summary"].items():
+        losses, ratio = found["log_loss"].values(), f"{found['ratio']:.3f} ± {found['error'] / _second(found):.3f}"
+        lower = f"{found['lower']} of {found['splits']}"
+        seconds = [_seconds(each) for each in found["seconds"].values()]
+        rows.append([name, *(f"{loss:.4f}" for loss in losses), ratio, lower, *seconds, f"{found['time_ratio']:.1f}"])
+    header = ["", ours, theirs, "ratio", f"{ours} lower", f"{ours}, s", f"{theirs}, s", "ratio of times"]
+    return markdown(header, rows)
+
+
+def _second(found: dict) -> float:
+    return list(found["log_loss"].values())[1]
 
 
 def _by_rows(cells: dict) -> list[str]:
@@ -1073,6 +1102,7 @@ TABLES = (
     klr_loo,
     loo_trust,
     more_rows,
+    more_splits,
     time_of_rows,
     learnt_gains,
     ivm_svc,

@@ -23,6 +23,8 @@ ROWS, CSV_ROWS, QUICK_ROWS = (10**3, 10**4, 10**5, 10**6, 10**7), (10**6,), (300
 RIVALS = ("kproba", "lightgbm", "catboost")
 #: More rows than this take a rival about ten minutes and are left out.
 MOST_ROWS = {"catboost": 10**6}
+#: Up to so many rows, the median of several runs counts.
+MOST_REPEATED, REPEATS = 10**6, 3
 TEST_ROWS, BLOCK_ROWS, TEST_BLOCK = 50_000, 100_000, 1_000_000
 JOBS, TOWNS = 6, 12
 NAMES = ["x0", "x1", "x2", "x3", "job", "town", "days"]
@@ -35,10 +37,11 @@ NOTE = (
     "Seven columns: four of numbers, of which two interact, one adds to the log-odds and one has no effect; codes of "
     "six jobs and twelve towns; and days, with a yearly season. An array holds them as numbers; in the CSV file, jobs "
     "and towns are words. Defaults of every method, all threads. array: the seconds of fit. csv: the seconds from the "
-    "path to the model, by `kproba fit`, or pandas.read_csv and a fit on categorical columns. truth is the log-loss "
-    "of the true probabilities of the test rows. The estimate takes the core-seconds per row between the two largest "
-    "numbers of rows, as sums over rows are spread over a Dask cluster without loss (cluster.json). CatBoost is left "
-    "out at ten million rows, which would take it about ten minutes."
+    "path to the model, by `kproba fit`, or pandas.read_csv and a fit on categorical columns. Up to a million rows, "
+    "medians of three runs in turn. truth is the log-loss of the true probabilities of the test "
+    "rows. The estimate takes the core-seconds per row between the two largest numbers of rows, as sums over rows are "
+    "spread over a Dask cluster without loss (cluster.json). CatBoost is left out at ten million rows, which would "
+    "take it about ten minutes."
 )
 
 
@@ -129,20 +132,25 @@ def _lightgbm(folder: Path, task: dict) -> dict:
 TASKS = {"array": fit_array, "csv": fit_csv}
 
 
+def wanted(args) -> dict[tuple[str, int], list[str]]:
+    """The rivals for every kind and number of rows."""
+    found = {("array", n): [rival for rival in args.rivals if n <= MOST_ROWS.get(rival, n)] for n in args.rows}
+    return found | {("csv", n): [rival for rival in args.rivals if rival != "catboost"] for n in args.csv_rows}
+
+
 def measure(args, payload: dict, folder: Path) -> None:
-    """Run the cells that are still open."""
-    wanted = [("array", n, rival) for n in args.rows for rival in args.rivals if n <= MOST_ROWS.get(rival, n)]
-    wanted += [("csv", n, rival) for n in args.csv_rows for rival in args.rivals if rival != "catboost"]
+    """Run the cells that are still open; the methods take turns."""
     written = None
-    for what, n, rival in wanted:
-        key = f"{what}/{n}/{rival}"
-        if key in payload["cells"]:
-            continue
-        if what == "csv" and written != n:
+    for (what, n), names in wanted(args).items():
+        runs: dict[str, list[dict]] = {name: [] for name in names if f"{what}/{n}/{name}" not in payload["cells"]}
+        if runs and what == "csv" and written != n:
             write_csv(folder / "rows.csv", n)
             written = n
-        task = {"what": what, "rows": n, "rival": rival, "folder": str(folder), "test_rows": args.test_rows}
-        payload["cells"][key] = many_rows.in_fresh_process("time_of_rows", task, args.threads)
+        for _ in range(REPEATS if n <= MOST_REPEATED and not args.quick else 1):
+            for rival, cells in runs.items():
+                task = {"what": what, "rows": n, "rival": rival, "folder": str(folder), "test_rows": args.test_rows}
+                cells.append(many_rows.in_fresh_process("time_of_rows", task, args.threads))
+        payload["cells"] |= {f"{what}/{n}/{rival}": many_rows.median_cells(cells) for rival, cells in runs.items()}
         results.write("time_of_rows", payload, args.out)
 
 
@@ -205,7 +213,7 @@ def main(argv=None) -> None:
     parser.add_argument("--rows", type=int, nargs="+")
     parser.add_argument("--csv-rows", type=int, nargs="*")
     parser.add_argument("--rivals", nargs="+", default=RIVALS, choices=RIVALS)
-    parser.add_argument("--again", action="store_true", help="forget what the JSON file holds of these rivals")
+    parser.add_argument("--again", action="store_true", help="forget the cells that are to be run")
     args = parser.parse_args(argv)
     if args.task:
         print(json.dumps(TASKS[args.task["what"]](args.task)))
@@ -215,7 +223,8 @@ def main(argv=None) -> None:
     args.test_rows = 500 if args.quick else TEST_ROWS
     payload = results.read("time_of_rows", args.out) or {"cells": {}}
     if args.again:
-        payload["cells"] = {k: v for k, v in payload["cells"].items() if k.rsplit("/", 1)[1] not in args.rivals}
+        again = {f"{what}/{n}/{rival}" for (what, n), names in wanted(args).items() for rival in names}
+        payload["cells"] = {key: cell for key, cell in payload["cells"].items() if key not in again}
     test = block(TEST_BLOCK, args.test_rows)
     payload |= {"note": NOTE, "threads": args.threads, "rivals": {key: rivals.get(key).name for key in RIVALS}}
     payload |= {"truth": log_loss(test.y, test.p)}
