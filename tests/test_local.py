@@ -3,8 +3,10 @@
 import pickle
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from kproba.basis.centers import Centers
 from kproba.basis.local_basis import LocalBasis
 from kproba.basis.local_moments import LocalMoments, LocalMomentsOf
 from kproba.basis.regions import Regions
+from kproba.data import collected
 from kproba.data.encoding import Encoding
 from kproba.data.rows import Rows
 from kproba.data.sources import Chunk
@@ -26,7 +29,7 @@ from kproba.estimators import _learning, _reading
 from kproba.persist.audit import check
 from kproba.problems import local
 from kproba.problems.least_squares import LeastSquares
-from kproba.problems.local import LocalProblem
+from kproba.problems.local import JudgedBySample, LocalProblem
 from kproba.problems.local_sums import SummedLocalProblem
 from kproba.search.learnt import many_rows, outer_folds
 from strategies import tables
@@ -197,6 +200,7 @@ class TestSums:
     def test_sums_over_all_rows_give_the_model_of_all_rows(self, monkeypatch):
         """With every row in the sample, the sums of a source solve the systems of an array without shared centres."""
         monkeypatch.setattr(local, "subset_centers", lambda rows, *_: Centers(rows.X[:0]))
+        monkeypatch.setattr(collected, "MOST_ROWS", 0)
         clf, X, y = fitted(300)
         monkeypatch.setattr(_reading, "sample_size", lambda d: 300)
         source = LSPC(**clf.get_params()).fit(X, y, classes=[0, 1])  # classes make it a source
@@ -221,6 +225,87 @@ class TestSums:
         params = {"kernel": "laplacian", "width": 0.3, "ridge": 1e-3, "centers": "local", "random_state": 0}
         parts = LSPC(**params).fit(da.from_array(X, chunks=(100, 3)), da.from_array(y, chunks=100))
         np.testing.assert_allclose(parts.predict_proba(X), LSPC(**params).fit(X, y).predict_proba(X), atol=1e-7)
+
+
+def disturbed(n: int = 900) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows with copies, contradicting labels, weights and rows of weight zero."""
+    X, y = waves(n)
+    X[100:200], y[100:150] = X[:100], y[:50]
+    return X, y, np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], n)
+
+
+class TestAllRowsOfASource:
+    """Sharp kernels of more rows than a sample have a centre in each, as long as that takes little memory."""
+
+    @pytest.fixture(autouse=True)
+    def sharp(self, monkeypatch):
+        monkeypatch.setattr(outer_folds, "MANY_ROWS", 200)
+        monkeypatch.setattr(many_rows.ManyRows, "wants_all_rows", lambda *_: True)
+        monkeypatch.setattr(many_rows.ManyRows, "beats_regions", lambda *_, **__: False)
+        monkeypatch.setattr(_reading, "sample_size", lambda d: 400)
+
+    @pytest.mark.parametrize("class_weight", [None, {0: 1.0, 1: 3.0}])
+    @pytest.mark.parametrize("kind", ["plain", "disturbed"])
+    def test_scores_are_those_of_the_rows_in_memory(self, kind, class_weight, monkeypatch):
+        """The oracle is the local problem of all rows with the same kernel, scaling and noise."""
+        X, y, weight = disturbed() if kind == "disturbed" else (*waves(900), np.ones(900))
+        clf = LSPC(random_state=0, class_weight=class_weight).fit(X, y, weight)
+        used = weight > 0
+        factor = np.array([1.0, 3.0])[y[used]] if class_weight else np.ones(used.sum())
+        rows = Rows.of(clf.scaling_(X[used]), y[used], weight[used], 2, factor)
+        noise = clf.ridge_ * rows.total_weight
+        whole = LocalProblem.of(rows, clf.kernel_, partial(LeastSquares, rkhs=True), 0, 1, share_centers=False)
+        (solution,) = whole.path([noise / rows.total_weight])
+        assert clf.basis_.regions.n_regions > 5
+        expected = whole.basis.scores(rows.X, solution.coef())
+        np.testing.assert_allclose(clf._scores(X[used]), expected, atol=1e-6)
+
+    def test_the_sample_is_judged_by_leaving_out_its_rows(self):
+        X, y, weight = disturbed()
+        whole = posed(X, y, np.maximum(weight, 0.5))
+        rows = whole.rows
+        some = np.random.default_rng(1).permutation(len(rows))[:100]
+        problem = JudgedBySample(rows.take(some), whole, local.places_among(rows.take(some), rows))
+        np.testing.assert_array_equal(rows.keys[problem.place], rows.keys[some])
+        np.testing.assert_array_equal(rows.labels[problem.place], rows.labels[some])
+        (found,), (oracle,) = problem.path([1e-3]), whole.path([1e-3])
+        np.testing.assert_array_equal(found.held_out, oracle.held_out[problem.place])
+        np.testing.assert_array_equal(next(problem.path([1e-3], loo_rows=[3, 5])).held_out, found.held_out[[3, 5]])
+        (without,) = problem.hold_out(np.arange(7), [1e-3])
+        (refitted,) = whole.hold_out(problem.place[:7], [1e-3])
+        np.testing.assert_array_equal(without.held_out, refitted.held_out)
+
+    def test_every_source_gives_the_same_model(self, tmp_path):
+        X, y = waves(900)
+        clf = LSPC(random_state=0).fit(X, y)
+        assert len(clf.centers_) >= 900
+        frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y})
+        frame.to_csv(tmp_path / "rows.csv", index=False)
+        frame[::-1].to_parquet(tmp_path / "rows.parquet", index=False)
+        dask = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=7)
+        fits = [
+            LSPC(random_state=0).fit(kproba.open_rows(tmp_path / "rows.csv", target="y")),
+            LSPC(random_state=0).fit(kproba.open_rows(tmp_path / "rows.parquet", target="y")),
+            LSPC(random_state=0).fit(dask[["a", "b", "c"]], dask["y"]),
+            LSPC(random_state=0).fit(X, y, checkpoint=tmp_path / "sums"),
+        ]
+        for other in fits:
+            np.testing.assert_allclose(other.predict_proba(X), clf.predict_proba(X), atol=1e-8)
+
+    def test_more_rows_or_bytes_than_allowed_are_summed_up(self, monkeypatch):
+        X, y = waves(900)
+        for name, most in (("MOST_ROWS", 899), ("MOST_BYTES", 8 * 900 * 3 - 1)):
+            with monkeypatch.context() as patch:
+                patch.setattr(collected, name, most)
+                assert len(LSPC(random_state=0).fit(X, y).centers_) < 800
+        assert len(LSPC(random_state=0).fit(X, y).centers_) >= 900
+
+    def test_pure_noise_is_not_better_than_chance(self):
+        random = np.random.default_rng(0)
+        X, y = random.normal(size=(1200, 3)), random.integers(0, 2, 1200)
+        clf = LSPC(random_state=0).fit(X, y)
+        X_new, y_new = random.normal(size=(1000, 3)), random.integers(0, 2, 1000)
+        assert 0.68 < log_loss(y_new, clf.predict_proba(X_new)) < 0.73
 
 
 class TestClassifier:

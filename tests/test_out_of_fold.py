@@ -117,7 +117,8 @@ class TestFewCenters:
         monkeypatch.undo()
         kernels = []
         monkeypatch.setattr(_learning, "_without_fold", lambda *a: kernels.append((clf := without(*a)).kernel_) or clf)
-        model, learnt, rows = seen[0]
+        model, learnt, rows, chosen = seen[0]
+        assert chosen is None
         part = learnt.fold == 0
         swapped = replace(rows, labels=np.where(part, 1 - rows.labels, rows.labels))
         proba, other = (_learning.out_of_fold(model, learnt, each) for each in (rows, swapped))
@@ -127,6 +128,26 @@ class TestFewCenters:
         assert (
             min(np.array(kernel.widths[0]) / own.widths[0] for kernel, (own, _) in zip(kernels, learnt.of_folds)) > 1.5
         )
+
+    def test_rows_of_a_single_held_out_part_choose_no_kernel(self, monkeypatch):
+        """So what the others choose holds for the model without that part, which need not choose again."""
+        monkeypatch.setattr(outer_folds, "FOLDS", ((50, 8),))
+        monkeypatch.setattr(outer_folds, "MANY", 50)
+        too_sharp(monkeypatch)
+        calls, choose, without = [], SurfaceKernelClassifier._choose, _learning._without_fold
+        monkeypatch.setattr(
+            SurfaceKernelClassifier,
+            "_choose",
+            lambda self, table, *rest: calls.append((self, table)) or choose(self, table, *rest),
+        )
+        models = []
+        monkeypatch.setattr(_learning, "_without_fold", lambda *a: models.append(model := without(*a)) or model)
+        clf = SurfaceKernelClassifier(random_state=0).fit(X, Y)
+        (of_fold,), ((_, table), (_, again)) = models, calls
+        unseen = table.learnt.fold >= 0
+        assert 0 < unseen.sum() == len(clf.oof_proba_) - np.isnan(clf.oof_proba_[:, 0]).sum()
+        assert not np.isin(table.few.keys, table.rows.keys[unseen]).any() and len(table.few) == (~unseen).sum()
+        assert clf.kernel_ == of_fold.kernel_ == again.kernels[0] and len(again.kernels) == 1 < len(table.kernels)
 
     def test_pure_noise_is_not_better_than_chance(self):
         rng, losses = np.random.default_rng(0), []

@@ -21,6 +21,7 @@ from kproba.estimators import _reading
 from kproba.kernels import Gaussian
 from kproba.metrics import surface_loss
 from kproba.papers.surface_solvers import SOLVERS, Simplex, Swarm
+from kproba.problems import surface
 from kproba.problems.surface import Settings, Surface, maximise
 from kproba.solvers import box_qp
 from kproba.solvers.surface_loss import SurfaceLoss, nearest_with_sum
@@ -252,6 +253,22 @@ class TestHeldOut:
         refitted = Surface(rest, problem.basis).maximum.coef
         expected = problem.basis(problem.rows.X[some]) @ refitted[:-1] + refitted[-1]
         np.testing.assert_allclose(found.held_out, expected, atol=1e-5)
+
+    @pytest.mark.parametrize("kind", ["weights", "sparse", "tags", "groups"])
+    def test_stored_features_change_nothing(self, kind, monkeypatch):
+        X, tags = make_multilabel_classification(150, 6, n_classes=3, random_state=0)
+        y = tags if kind == "tags" else tags[:, 0]
+        extra = (
+            {"sample_weight": np.random.default_rng(0).choice([0.0, 0.4, 1.0, 7.0], 150)} if kind == "weights" else {}
+        )
+        extra |= {"groups": np.arange(150) // 3} if kind == "groups" else {}
+        X = sparse.csr_array(X) if kind == "sparse" else X
+        outputs = []
+        for most in (surface.FEATURE_BYTES, 0):
+            monkeypatch.setattr(surface, "FEATURE_BYTES", most)
+            clf = SurfaceKernelClassifier(kernel="gaussian", random_state=0).fit(X, y, **extra)
+            outputs.append(np.hstack([clf.loo_scores_, clf._scores(X)]))
+        np.testing.assert_allclose(*outputs, atol=1e-6)
 
     def test_folds_on_demand(self):
         np.testing.assert_raises(

@@ -19,7 +19,7 @@ from ..data.items import Items
 from ..data.rows import Rows
 from ..data.sampling import sample_rows
 from ..data.scaling import Scaling, bent_scaling, fit_scaling, scaled_rows, with_normal_scores
-from ..kernels import OneOf
+from ..kernels import Kernel, OneOf
 from ..kernels.learnt import Learnt
 from ..links import fit_link, in_blocks
 from ..problems.base import Solution
@@ -105,15 +105,26 @@ def _scaled_in_float32(
     return bent
 
 
-def out_of_fold(model, learnt: LearntKernel, scaled: Rows) -> np.ndarray:
+def rows_that_may_choose(rows: Rows, learnt: LearntKernel | None) -> Rows:
+    """The rows that choose among variants of a learnt kernel: all, or those outside a single held-out part.
+
+    What they choose then holds for the model without that part as well. Draws are held out copy by copy, so that none
+    of them is quite outside.
+    """
+    if learnt is None or not learnt.has_unseen_rows or rows.copies_are_draws:
+        return rows
+    return rows.take(np.flatnonzero(learnt.fold < 0))
+
+
+def out_of_fold(model, learnt: LearntKernel, scaled: Rows, chosen: Sequence[Kernel] | None = None) -> np.ndarray:
     """Probabilities (n, c) of every row by a model fitted without its fold, under the kernel learnt without it.
 
-    NaN for rows that are in no fold.
+    NaN for rows that are in no fold. ``chosen`` is the variant of the kernel, if no row of a fold had a say in it.
     """
 
     def of_fold(number: int) -> tuple[np.ndarray, np.ndarray]:
         inside, outside = (np.flatnonzero((learnt.fold == number) == side) for side in (False, True))
-        return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside])
+        return outside, _proba_without_fold(model, learnt, number, scaled.take(inside), scaled.X[outside], chosen)
 
     proba = np.full((len(scaled), scaled.n_classes), np.nan)
     workers = n_workers(model.n_jobs) if len(scaled) <= SIDE_BY_SIDE else 1
@@ -185,24 +196,27 @@ def _has_copies(rows: Rows) -> np.ndarray:
     return (np.bincount(number)[number] > 1) | (rows.weight > rows.unit)  # a weight counts copies
 
 
-def _proba_without_fold(model, learnt: LearntKernel, number: int, rows: Rows, X_new: np.ndarray) -> np.ndarray:
+def _proba_without_fold(
+    model, learnt: LearntKernel, number: int, rows: Rows, X_new: np.ndarray, chosen: Sequence[Kernel] | None
+) -> np.ndarray:
     """Probabilities of the rows of a fold, by a model of all other rows with the kernel learnt on these."""
     if rows.is_multilabel:
-        return _without_fold(model, learnt, number, rows).predict_proba(X_new)
+        return _without_fold(model, learnt, number, rows, chosen).predict_proba(X_new)
     known = np.unique(rows.labels)
     if len(known) == 1:
         return _with_unseen_classes(np.ones((len(X_new), 1)), known, rows)
-    return _with_unseen_classes(_without_fold(model, learnt, number, rows).predict_proba(X_new), known, rows)
+    return _with_unseen_classes(_without_fold(model, learnt, number, rows, chosen).predict_proba(X_new), known, rows)
 
 
-def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows):
+def _without_fold(model, learnt: LearntKernel, number: int, rows: Rows, chosen: Sequence[Kernel] | None = None):
     """A model of the rows outside a fold with the kernel of the fold, and otherwise with the user's parameters.
 
-    If there are variants of the kernel, the model chooses one as the fit of all rows does, but from its own rows.
+    If there are variants of the kernel and none is ``chosen``, the model chooses one as the fit of all rows does, but
+    from its own rows.
     """
     kernel, noise = learnt.of_folds[number]
     fold_model = clone(model).set_params(
-        kernel=OneOf(tuple(model._variants(kernel))),
+        kernel=OneOf(tuple(chosen or model._variants(kernel))),
         scaling=None,
         class_weight=None,
         categorical_features=None,
@@ -283,7 +297,8 @@ def store_learnt(model, table: Prepared, data: Training, solved: Candidate | Non
     if solved is not None and _suffices(model, learnt, solved):
         known = _by_leave_one_out(model, learnt, solved)
     else:
-        known = out_of_fold(model, learnt, parts.split(table.rows))
+        is_chosen = len(rows_that_may_choose(table.rows, learnt)) < len(table.rows)
+        known = out_of_fold(model, learnt, parts.split(table.rows), [model.kernel_] if is_chosen else None)
     proba, absent = np.empty((len(data.place), known.shape[1])), np.flatnonzero(data.place < 0)
     proba[present] = parts.to_rows(known, data.place[present])
     if len(absent):  # rows of weight zero are in no fold, and no model saw them

@@ -7,7 +7,7 @@ from ..data.scaling import scaled_rows
 from ..kernels import JointKernel, Kernel, Precomputed, as_kernels
 from ..search.choose import Prepared
 from ..threads import n_workers
-from ._learning import learn_kernel, learns_kernel
+from ._learning import learn_kernel, learns_kernel, rows_that_may_choose
 from ._reading import Training
 
 
@@ -23,7 +23,7 @@ def prepare(model, data: Training, most_rows: int | None = None) -> Prepared:
     if learns_kernel(model, rows):
         learnt, scaling = learn_kernel(model, scaling, data)
         kernels, rows = model._variants(learnt.kernel), scaled_rows(data.rows, scaling, model.device_)
-    few = rows if most_rows is None else subsample(rows, most_rows, data.seed)
+    few = rows if most_rows is None else subsample(rows_that_may_choose(rows, learnt), most_rows, data.seed)
     kernels = [kernel.prepared(few.X, n_workers(model.n_jobs), model.verbose) for kernel in kernels]
     return Prepared(rows, few, kernels, scaling, learnt)
 

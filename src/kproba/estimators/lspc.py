@@ -341,7 +341,7 @@ class LSPC(TakesMoreRows, CenterClassifier):
                 return CenterChoice(centers, are_shared=not learnt.is_sharp)
             # partial_fit keeps one basis, and devices sum over all rows in one
             if learnt.is_sharp and isinstance(data.everything, AllRows) and self.device_ is None:
-                return CenterChoice("local")
+                return CenterChoice("local", are_shared=False)
         if learnt is not None and is_auto and isinstance(data.everything, AllRows):
             noise, most = self._ridges(table, data)[0] * data.everything.total_weight, auto_centers(data.size)
             workers = n_workers(self.n_jobs)

@@ -27,9 +27,11 @@ from ..basis.basis import Basis
 from ..basis.centers import subset_centers
 from ..basis.local_basis import LocalBasis
 from ..basis.regions import Inside, Regions
-from ..data.all_rows import SumsOverRows
-from ..data.hashing import distinct
+from ..data.all_rows import AllRows, SumsOverRows
+from ..data.collected import collected
+from ..data.hashing import distinct, exact_keys, stacked
 from ..data.rows import Rows
+from ..data.scaling import scaled_rows
 from ..kernels import Kernel
 from ..solvers import unlocked
 from ..solvers.cholesky import kernel_factor
@@ -226,7 +228,60 @@ class LocalProblem(CpuProblem):
         )
         return with_scores(rest.path(ridges, loo=False), rest.basis, self.rows.X[inside])
 
-    def with_sums(self, everything: SumsOverRows, scaling, ridge: float) -> SummedLocalProblem:
-        """The problem on all rows, of which ``rows`` is a sample."""
+    def _of_more(self, rows: Rows) -> LocalProblem | None:
+        """Local models of more rows, which share no centres."""
+        return LocalProblem.of(rows, self.kernel, self.make, self.seed, self.workers, share_centers=False)
+
+    def with_sums(self, everything: SumsOverRows, scaling, ridge: float) -> Problem:
+        """The problem on all rows, of which ``rows`` is a sample.
+
+        Regions that share no centres have one in each row if all rows fit in memory, otherwise in each of the sample.
+        """
+        if not len(self.shared) and isinstance(everything, AllRows):
+            found = collected(everything, self.rows.categorical)
+            whole = None if found is None else self._of_more(scaled_rows(found, scaling))
+            if whole is not None:
+                return JudgedBySample(self.rows, whole, places_among(self.rows, whole.rows))
         problem = SummedLocalProblem.of(self.rows, self.kernel, self.regions, self.make, self.seed, self.workers)
         return problem.with_sums(everything, scaling)
+
+
+@dataclass(frozen=True)
+class JudgedBySample(CpuProblem):
+    """Local models of all rows (``whole``), of which only the ``rows`` of a sample have leave-one-out scores.
+
+    ``place`` (n,) are the places of the sample among all rows.
+    """
+
+    rows: Rows
+    whole: LocalProblem
+    place: np.ndarray
+
+    has_cheap_loo = has_all_loo = True
+
+    @property
+    def basis(self) -> LocalBasis:
+        return self.whole.basis
+
+    @property
+    def total_weight(self) -> float:
+        return self.whole.total_weight
+
+    def path(self, ridges: Sequence[float], loo: bool = True, loo_rows=None) -> Iterator[Solution]:
+        """The solution for every ridge, with the leave-one-out scores of the sample or of ``loo_rows``."""
+        place = self.place if loo_rows is None else self.place[loo_rows]
+        for solution in self.whole.path(ridges, loo, place):
+            yield solution._replace(without_copies=None)
+
+    def hold_out(self, inside: np.ndarray, ridges: Sequence[float]) -> Iterator[Solution]:
+        """Solutions without the rows ``inside`` of the sample, and the scores of these rows."""
+        return self.whole.hold_out(self.place[inside], ridges)
+
+
+def places_among(some: Rows, rows: Rows) -> np.ndarray:
+    """The index of each of some rows among all rows: the inputs and the labels are equal."""
+    number = distinct(exact_keys(stacked(some.X, rows.X)))[1] * rows.n_classes
+    number += np.concatenate([some.labels, rows.labels])
+    wanted, present = np.split(number, [len(some)])
+    order = np.argsort(present, kind="stable")
+    return order[np.searchsorted(present, wanted, sorter=order)]

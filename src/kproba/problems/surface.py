@@ -30,6 +30,9 @@ from .base import CpuProblem, Solution
 from .least_squares import leave_one_out
 from .missing_tags import Part, parts_of
 
+#: Φ is computed once if it takes at most this much memory.
+FEATURE_BYTES = 32 << 20
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -88,7 +91,26 @@ class Surface(CpuProblem):
 
     @cached_property
     def moments(self) -> Moments:
-        return self.basis.moments(self.rows) if self.given is None else self.given
+        return self._moments_of(self.rows, slice(None)) if self.given is None else self.given
+
+    @cached_property
+    def _features(self) -> np.ndarray | None:
+        """Φ (n, r), which every fold needs twice; None if it takes much memory."""
+        if self.rows.weight.nbytes * self.basis.n_centers > FEATURE_BYTES:
+            return None
+        return np.ascontiguousarray(to_numpy(self.basis(self.rows.X)), dtype=np.float64)
+
+    def _moments_of(self, rows: Rows, index) -> Moments:
+        """The moments of some rows, which are those of ``index`` with their weights."""
+        if self._features is None:
+            return self.basis.moments(rows)
+        total = Moments.zeros(self.basis.n_centers, rows.n_targets)
+        return total.add(self._features[index], rows.targets(), rows.weight)
+
+    def _scores_of(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        if self._features is None:
+            return self._scores(self.rows.X[index], coef)
+        return self._features[index] @ coef[:-1] + coef[-1]
 
     def with_sums(self, everything: SumsOverRows, scaling, device: Device | None) -> Surface:
         """The problem on all rows, of which ``rows`` is a sample.
@@ -146,25 +168,25 @@ class Surface(CpuProblem):
         for number in range(self.folds):
             inside = np.flatnonzero((fold == number) | everywhere)
             coef = self._without(inside, share[inside])
-            out[inside] += share[inside, None] * self._scores(self.rows.X[inside], coef)
+            out[inside] += share[inside, None] * self._scores_of(inside, coef)
         return out
 
     def hold_out(self, inside: np.ndarray, ridges: Sequence[float] = (0.0,)) -> Iterator[Solution]:
         """The solution without the rows ``inside``, and the scores of these rows."""
         coef = self._without(inside, 1.0)
-        yield Solution(0.0, self._scores(self.rows.X[inside], coef), lambda: coef[:-1], coef[-1])
+        yield Solution(0.0, self._scores_of(inside, coef), lambda: coef[:-1], coef[-1])
 
     def _without(self, inside: np.ndarray, share) -> np.ndarray:
         """Coefficients from the moments of all rows minus a share of those of ``inside``."""
         apart = self.rows.take(inside)
         weight = apart.weight if self.given is None or apart.mass is None else apart.mass
-        rest = self.moments - self.basis.moments(replace(apart, weight=share * weight))
+        rest = self.moments - self._moments_of(replace(apart, weight=share * weight), inside)
         if rest.n <= 0.0:  # no row is left: scores are zero, which links interpret as the prior
             return np.zeros((self.basis.n_centers + 1, self.rows.n_targets))
         return maximise(self.losses(rest), self.settings, self.rows.is_multilabel).coef
 
     def clear_cache(self) -> None:
-        """Nothing to free: r is about a hundred."""
+        """Nothing to free: r is about a hundred, and Φ is stored only if it is small."""
 
     def losses(self, moments: Moments) -> list[SurfaceLoss]:
         """One loss for all classes, or one per tag."""

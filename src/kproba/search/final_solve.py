@@ -11,6 +11,7 @@ from ..data.rows import Rows
 from ..data.sampling import subsample
 from ..kernels import Kernel
 from ..problems.base import Problem
+from ..problems.local import JudgedBySample
 from .candidates import Candidate
 from .staged import Search
 
@@ -48,7 +49,8 @@ class FinalSolve:
         if isinstance(best, Kernel):
             ridge = self.search.ridges[0]
             problem = self.pose(best, ridge)
-            if self.is_sample and self.search.any_ridge:  # a learnt kernel comes with a ridge for a centre in every row
+            has_every_row = not self.is_sample or isinstance(problem, JudgedBySample)
+            if self.search.any_ridge and not has_every_row:  # the ridge of a learnt kernel is for a centre in every row
                 ridge = self.search.climb(problem, ridge, directions=[1]).solution.ridge
             return self.solve_at(problem, ridge)
         if self._was_compared_on_all_rows(best):
