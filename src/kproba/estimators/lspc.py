@@ -101,7 +101,8 @@ class LSPC(TakesMoreRows, CenterClassifier):
         your own points. ``"auto"`` uses all rows up to 2,000 and beyond that a subset that grows slowly with n. With a
         learnt kernel, it uses all rows up to 4,000, or up to 10,000 if the kernel is not sharp and one system of that
         size is worth its time, and local models otherwise. With more rows than a sample holds, it uses local models if
-        the kernel is sharp; otherwise leave-one-out of the sample chooses the size of the subset.
+        the kernel is sharp, of all rows up to 250,000; otherwise leave-one-out of the sample chooses the size of the
+        subset.
     link : {"auto", "softmax", "clip", "clip-parameters", "none"} or a subclass of Link, default="auto"
         How scores become probabilities. ``"auto"`` is the softmax calibrated on leave-one-out scores; ``"clip"`` is
         LSPC-new (2011 Eq. 6); ``"clip-parameters"`` rounds coefficients instead (2011 Eq. 4). ``"none"`` keeps the
