@@ -73,10 +73,10 @@ def ridge_solution(phi, targets, weight, penalty, ridge):
 def left_out(X, labels, weight):
     """The weight (n, n) that all rows lose when each row is left out: one copy of draws, all copies of duplicates.
 
-    Duplicates that contradict each other lose a copy each.
+    Duplicates that contradict each other lose a copy each. Weights that are not all whole numbers count no copies.
     """
     X, labels = np.asarray(X), np.nan_to_num(np.reshape(labels, (len(weight), -1)), nan=2.0)
-    counted, unit = np.asarray(weight) > 0, np.minimum(weight, 1.0)
+    counted, unit = np.asarray(weight) > 0, one_unit(weight)
     copies = np.where(counted, weight / np.where(counted, unit, 1.0), 0.0)
     equal = np.array([[same_row(a, b) for b in X] for a in X])
     same = equal & np.array([[same_row(a, b) for b in labels] for a in labels])
@@ -86,13 +86,33 @@ def left_out(X, labels, weight):
     return np.where((contradicts | draws)[:, None], np.diag(unit), weight * same)
 
 
+def one_unit(weight):
+    """The weight of one copy of each row."""
+    return np.minimum(weight, 1.0) if all(float(w).is_integer() for w in weight) else np.asarray(weight, float)
+
+
+def repeat_by_chance(variables, copies):
+    """Whether, for some variable, the odds that two rows agree in it are at most 50 times as large if they agree in all
+    others."""
+    pairs = np.outer(copies, copies)
+    np.fill_diagonal(pairs, copies * (copies - 1.0))
+    same = np.array([codes[:, None] == codes for codes in variables])
+    for j in range(len(variables)):
+        rest = np.delete(same, j, axis=0).all(axis=0)
+        agree = np.square(np.bincount(variables[j], copies)).sum() / copies.sum() ** 2
+        if pairs[rest & same[j]].sum() * (1 - agree) <= 50 * agree * pairs[rest & ~same[j]].sum():
+            return True
+    return False
+
+
 def are_draws(X, copies, contradicts):
     """Whether copies of distinct rows are draws.
 
     They are if ten rows or fewer have three copies on average, or if half of all copies are of repeated rows, a tenth
-    of which contradict each other, or if there are three copies on average and the rows are half of all combinations of
-    values, of which no column has more than 50. In the last two cases no column may tell half of the rows apart with
-    values that are on no regular grid; in the second, this does not count for a single column and three copies.
+    of which contradict each other, and they repeat by chance, or if there are three copies on average and the rows are
+    half of all combinations of values, of which no column has more than 50. In the last two cases no column may tell
+    half of the rows apart with values that are on no regular grid; in the second, this does not count for a single
+    column and three copies.
     """
     repeated, many = copies > 1.0 + 1e-9, copies.mean() > 3.0 - 1e-9
     if not repeated.any() or (many and len(X) <= 10):
@@ -111,12 +131,16 @@ def are_draws(X, copies, contradicts):
             next(group for group in marks if not own & set().union(*group)).append(own)
     sizes += [len(group) + (len(set().union(*group)) < len(X)) for group in marks]
     filled = many and np.prod(sizes, dtype=float) <= 2 * len(X) and max([*sizes, *map(len, marks)], default=0) <= 50
+    variables = [np.unique(column, return_inverse=True)[1] for column in X.T if len(np.unique(column)) > 2]
+    for group in marks:
+        variables.append(sum(np.isin(np.arange(len(X)), list(own)) * (k + 1) for k, own in enumerate(group)))
+    disagree = disagree and repeat_by_chance(variables, copies)
     return (disagree and many and len(values) == 1) if apart else disagree or filled
 
 
 def one_copy(weight):
     """The weight (n, n) that all rows lose if each row that is left out loses one copy."""
-    return np.diag(np.minimum(weight, 1.0))
+    return np.diag(one_unit(weight))
 
 
 def loo_by_refitting(phi, targets, weight, penalty, ridge, removed=None):

@@ -18,6 +18,7 @@ from kproba.data.copies import Parts, with_units
 from kproba.data.rows import Rows
 from kproba.estimators import _learning
 from kproba.search.learnt import outer_folds
+from kproba.search.losses import LogLoss
 from strategies import tables
 
 EVERYONE = (LSPC, KernelLogisticRegression, ImportVectorMachine, SurfaceKernelClassifier)
@@ -134,6 +135,48 @@ class TestUnits:
         left_out = oracles.left_out(*table)
         for i, e in enumerate(again[place]):
             assert rows.unit[e] == pytest.approx(left_out[i].sum())
+
+    def test_weights_that_are_not_whole_count_no_copies(self):
+        """Such as survey weights: an answer is left out with all of its weight, and only repeated answers are draws."""
+        X, y, _ = cells(600)
+        weight = np.exp(np.random.default_rng(1).normal(size=600)) * 4
+        rows = merged(X, y, weight)
+        assert rows.copies_are_draws and (rows.unit == rows.weight).all() and len(rows) == 600
+        X = np.random.default_rng(0).integers(0, 12, (60, 4)).astype(float)
+        assert not merged(X, y[:60], weight[:60]).copies_are_draws
+
+    @pytest.mark.parametrize("raters", [3, 5])
+    @pytest.mark.parametrize("d", [3, 5])
+    def test_opinions_about_rounded_rows_are_no_draws(self, d, raters):
+        rng = np.random.default_rng(0)
+        X, y = np.round(rng.normal(size=(150, d)), 1), rng.integers(0, 2, 150 * raters)
+        rows = merged(np.tile(X, (raters, 1)), y)
+        assert not rows.copies_are_draws
+
+    @pytest.mark.parametrize("strength", [0.0, 1.0, 2.0])
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+    def test_answers_that_depend_on_each_other_are_draws(self, form, strength):
+        rng = np.random.default_rng(0)
+        common = rng.normal(size=(2000, 1))
+        X = (strength * common + rng.normal(size=(2000, 8)) > 0).astype(float)
+        assert merged(form(X), rng.integers(0, 2, 2000)).copies_are_draws
+        levels = np.round(strength * common + rng.normal(size=(2000, 3))).clip(-2, 2)
+        marks = np.column_stack([column == level for column in levels.T for level in range(-2, 3)]).astype(float)
+        for X in (levels, marks):
+            assert merged(form(X), rng.integers(0, 2, 2000)).copies_are_draws
+
+    @pytest.mark.parametrize("n_both, together", [(4, False), (40, True)])
+    def test_many_contradicting_duplicates_are_left_out_together(self, n_both, together):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+        X, y = np.vstack([X, X[:n_both]]), np.concatenate([y, 1 - y[:n_both]])
+        rows = with_units(Rows.of(X, y, np.ones(len(y)), 2).merged()[0], with_groups=True)[0]
+        assert (rows.together is not None) == together
+        if together:
+            assert (rows.together == rows.distinct[1]).all() and len(rows) == len(y)
+            assert with_units(Rows.of(X, y, np.ones(len(y)), 2).merged()[0])[0].together is None
+            few = with_units(Rows.of(X[:99], np.zeros(99, int), np.ones(99), 2).merged()[0], with_groups=True)[0]
+            assert few.together is None
 
     def test_groups_decide_for_themselves(self):
         X, y, _ = cells(200)
@@ -289,3 +332,71 @@ def test_draws_may_have_weights(Estimator, n):
     both = ~np.isnan(one.oof_proba_ + other.oof_proba_[place]).any(axis=1)
     assert both.mean() > (0.99 if n == 300 else 0.01)
     assert other.oof_proba_[place][both] == pytest.approx(one.oof_proba_[both], abs=1e-6)
+
+
+class TestNoise:
+    """Nothing may look better than chance: new rows, ``oof_proba_`` and ``loo_proba_`` say the same."""
+
+    @staticmethod
+    def losses(model, y, weight, X_new, y_new):
+        of_new = log_loss(y_new, model.predict_proba(X_new))
+        return (
+            of_new,
+            log_loss(y, model.oof_proba_, sample_weight=weight),
+            log_loss(y, model.loo_proba_, sample_weight=weight),
+        )
+
+    @pytest.mark.parametrize("Estimator", [LSPC, KernelLogisticRegression, SurfaceKernelClassifier])
+    def test_survey_weights(self, Estimator):
+        rng = np.random.default_rng(1)
+        draw = lambda n: (rng.integers(0, [6, 2, 10], (n, 3)).astype(float), rng.integers(0, 2, n))  # noqa: E731
+        (X, y), new = draw(600), draw(3000)
+        weight = np.exp(0.8 * rng.normal(size=600))
+        for mean in (1.0, 4.0):
+            own = weight * mean / weight.mean()
+            found = self.losses(Estimator(random_state=0).fit(X, y, own), y, own, *new)
+            assert max(found) < 0.74 and min(found) > 0.675
+
+    @pytest.mark.parametrize("Estimator", EVERYONE)
+    def test_opinions_about_rounded_rows(self, Estimator):
+        rng = np.random.default_rng(1)
+        X, truth = np.repeat(np.round(rng.normal(size=(120, 5)), 1), 4, axis=0), np.repeat(rng.integers(0, 2, 120), 4)
+        y = np.where(rng.random(480) < 0.9, truth, 1 - truth)
+        new = np.round(rng.normal(size=(2000, 5)), 1), rng.integers(0, 2, 2000)
+        found = self.losses(Estimator(random_state=0).fit(X, y), y, None, *new)
+        assert max(found) < 0.74 and min(found) > 0.665
+
+    @pytest.mark.parametrize("Estimator", [LSPC, KernelLogisticRegression])
+    def test_a_second_copy_that_lacks_a_tag(self, Estimator):
+        rng = np.random.default_rng(1)
+        X, first = np.repeat(rng.normal(size=(150, 3)), 2, axis=0), np.repeat(rng.integers(0, 2, 150), 2)
+        second = rng.integers(0, 2, 300).astype(float)
+        second[1::2] = np.nan
+        model = Estimator(random_state=0).fit(X, np.column_stack([first, second]))
+        new_X, new = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+        of_new, of_left_out = log_loss(new, model.predict_proba(new_X)[:, 0]), log_loss(first, model.loo_proba_[:, 0])
+        assert of_new < 0.74 and of_left_out > 0.665
+
+
+class TestImportance:
+    @pytest.mark.parametrize("Estimator", EVERYONE)
+    def test_only_ratios_of_small_class_weights_matter(self, Estimator):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(150, 3))
+        y = (X[:, 0] + 0.3 * rng.logistic(size=150) > 0).astype(int)
+        small, large = (
+            Estimator(random_state=0, class_weight={0: scale, 1: 0.5 * scale}).fit(X, y) for scale in (2.0**-9, 1.0)
+        )
+        np.testing.assert_allclose(small.predict_proba(X), large.predict_proba(X), atol=1e-12)
+
+    def test_a_wrong_draw_costs_as_much_as_among_single_rows(self):
+        """The cap of the log-loss counts draws, not merged rows, or overconfident models of counts would win."""
+        rng = np.random.default_rng(1)
+        X = rng.integers(0, 4, (150, 2)).astype(float)
+        y = (X.sum(axis=1) % 2 == (rng.random(150) < 0.95)).astype(int)
+        rows = merged(X, y)
+        sure = np.where(rows.labels[:, None] == [0, 1], -99.0, 0.0)
+        assert len(rows) < 40 and LogLoss()(sure, rows) == pytest.approx(np.log(2 * 151))
+        new = rng.integers(0, 4, (4000, 2)).astype(float)
+        labels = (new.sum(axis=1) % 2 == (rng.random(4000) < 0.95)).astype(int)
+        assert log_loss(labels, KernelLogisticRegression(random_state=0).fit(X, y).predict_proba(new)) < 0.28

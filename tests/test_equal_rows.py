@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+import oracles
 from kproba import LSPC, KernelLogisticRegression, Sequences
 from kproba.data import hashing, rows
 from kproba.data import summary as look
@@ -72,7 +73,7 @@ def test_merging_is_by_value(weak_hash):
         merged, place = Rows.of(X, labels, weight, c).merged(by_key)
         kept = np.flatnonzero(weight > 0)
         assert (place[weight == 0] == -1).all()
-        expected = numbers_by_values(X[kept], labels[kept], np.minimum(weight[kept], 1.0))
+        expected = numbers_by_values(X[kept], labels[kept], oracles.one_unit(weight[kept]))
         assert are_same_partition(place[kept].tolist(), expected)
         assert len(merged) == len(set(expected))
         np.testing.assert_array_equal(merged.X[place[kept]], X[kept])

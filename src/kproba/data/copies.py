@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from .hashing import exact_keys
+from .hashing import exact_keys, mix
 from .items import Items
 from .rows import Rows
 from .sampling import canonical_order
@@ -25,8 +25,14 @@ COMMON, CONTRADICTING = 0.5, 0.1
 #: They are draws as well if there are at least so many copies of each row on average, and the distinct rows are no more
 #: than so few, or at least this share of all combinations of values, of which no column has many.
 LEAST_COPIES, FEW_ROWS, FILLED, FEW_VALUES = 3, 10, 0.5, 50
-#: But they never are if a column tells more than this share of them apart, unless its values lie on a regular grid with
-#: up to so many places for each value: then copies of continuous rows are duplicates.
+#: Duplicates with contradicting labels are left out like groups if they are at least this share of all copies, of so
+#: many distinct rows that models without a fold say enough about the model of all.
+LEFT_OUT_TOGETHER, LEAST_ROWS = 0.05, 100
+#: Labels that contradict each other do not make draws if all variables agree more often in equal rows than elsewhere by
+#: more than this factor of their odds. Some dozens are common if variables are strongly correlated.
+MOST_ODDS, VARIABLES = 50.0, 50
+#: And rows are never draws if a column tells more than this share of them apart, unless its values are on a regular grid
+#: with up to so many places for each value: then copies of continuous rows are duplicates.
 APART, PLACES = 0.5, 10
 #: Columns of sparse rows that are made dense at a time.
 SPARSE_COLUMNS = 256
@@ -35,10 +41,11 @@ MOST_PARTS = 10_000
 _ROUNDING = 1e-9
 
 
-def with_units(rows: Rows) -> tuple[Rows, np.ndarray]:
+def with_units(rows: Rows, with_groups: bool = False) -> tuple[Rows, np.ndarray]:
     """Merged rows with the weight that leave-one-out removes of each, and the index of each given row among them.
 
-    Duplicates are one row even if their weights differ.
+    Duplicates are one row even if their weights differ. With ``with_groups``, those that contradict each other are a
+    group, unless they are few: any that were left would reveal the labels of the others.
     """
     number, units = rows.distinct[1], rows.n_copies
     copies = np.bincount(number, units)
@@ -54,7 +61,11 @@ def with_units(rows: Rows) -> tuple[Rows, np.ndarray]:
     order = np.argsort(first)
     place = np.argsort(order)[place.ravel()]
     weight, kept = np.bincount(place, rows.weight), rows.take(first[order])
-    return replace(kept, weight=weight, unit=np.where(contradicts[first[order]], kept.unit, weight)), place
+    kept = replace(kept, weight=weight, unit=np.where(contradicts[first[order]], kept.unit, weight))
+    are_many = rows.n_distinct >= LEAST_ROWS and units[contradicts].sum() >= LEFT_OUT_TOGETHER * units.sum()
+    if with_groups and are_many and contradicts.any():
+        kept = replace(kept, together=kept.distinct[1])
+    return kept, place
 
 
 def _n_labels(rows: Rows) -> np.ndarray:
@@ -74,6 +85,7 @@ def _are_draws(rows: Rows, copies: np.ndarray, is_repeated: np.ndarray, contradi
     if isinstance(rows.X, Items) or not (many or disagree):
         return disagree
     X = rows.X[rows.distinct[0]]
+    disagree = disagree and _repeat_by_chance(X, copies)
     if _tell_rows_apart(X):  # of a single column, each value does
         return disagree and many and sum(len(np.unique(column)) > 1 for column in _columns(X)) == 1
     return disagree or (many and _fill_combinations(X))
@@ -86,6 +98,47 @@ def _columns(X) -> Iterator[np.ndarray]:
         return
     for start in range(0, X.shape[1], SPARSE_COLUMNS):
         yield from X[:, start : start + SPARSE_COLUMNS].toarray().T
+
+
+def _repeat_by_chance(X, copies: np.ndarray) -> bool:
+    """Whether a variable agrees in equal rows hardly more often than elsewhere, as it does in draws.
+
+    Its odds are compared between pairs of rows that agree in all other variables and all pairs. Distinct rows that were
+    judged several times, or rounded, hardly have pairs that differ in a single variable. Hashes suffice for counting.
+    """
+    n, same = copies.sum(), np.square(copies).sum()
+    equal, (codes, terms, keys) = (same - n) / 2, _variables(X)
+    for code, term in zip(codes, terms):
+        others = np.unique(keys - term, return_inverse=True)[1].ravel()
+        differ = (np.square(np.bincount(others, copies)).sum() - same) / 2
+        agree = np.square(np.bincount(code, copies)).sum() / n**2
+        if equal * (1.0 - agree) <= MOST_ODDS * agree * differ:
+            return True
+    return False
+
+
+def _variables(X) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Codes (n,) of some variables, their parts of hashes of the rows, and these hashes.
+
+    A variable is a column that varies, or indicators of which no row has two.
+    """
+    codes: list[np.ndarray] = []
+    terms: list[np.ndarray] = []
+    marks: list[int] = []  # the variables that are indicators
+    keys = np.zeros(X.shape[0], dtype=np.uint64)
+    for number, column in enumerate(_columns(X)):
+        values, code = np.unique(column, return_inverse=True)
+        term = mix(code.ravel().astype(np.uint64) + np.uint64(1)) * mix(np.array([number + 1], np.uint64))
+        keys += term
+        is_mark = len(values) == 2
+        k = next((k for k in marks if is_mark and not (codes[k].astype(bool) & code.astype(bool)).any()), len(codes))
+        if k < len(codes):
+            codes[k], terms[k] = codes[k] + code * (codes[k].max() + 1), terms[k] + term
+        elif len(values) > 1 and len(codes) < VARIABLES:
+            codes.append(code.ravel())
+            terms.append(term)
+            marks += [k] if is_mark else []
+    return codes, terms, keys
 
 
 def _tell_rows_apart(X) -> bool:

@@ -247,11 +247,19 @@ def row_weights(sample_weight, n: int) -> np.ndarray:
     A weight counts copies of a row, so weights that sum to one would stand for a single row.
     """
     weight = check_weights(sample_weight, n)
+    return _at_least_one(weight)
+
+
+def _at_least_one(weight: np.ndarray) -> np.ndarray:
+    """Weights divided by the largest, if that is below one."""
     return weight / min(1.0, float(weight.max(initial=0.0)) or 1.0)
 
 
 def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
-    """The factor for each row's weight that follows from ``class_weight`` (None, "balanced", or a dict)."""
+    """The factor for each row's weight that follows from ``class_weight`` (None, "balanced", or a dict).
+
+    Only the ratios of factors that are all below one matter, as for weights.
+    """
     if class_weight is None:
         return 1.0
     if labels.ndim == 2:
@@ -273,7 +281,7 @@ def class_factors(class_weight, classes, labels, weight) -> np.ndarray | float:
                 f"{LARGEST_WEIGHT:g}."
             )
         factors[found] = factor
-    return factors[labels]
+    return _at_least_one(factors)[labels]
 
 
 def _balanced(class_weight, labels, weight, c: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from scipy import sparse
 from ..threads import BATCH_BYTES, row_slices
 from .hashing import distinct, exact_keys
 
-_TINY = np.finfo(np.float64).tiny
+_TINY, _ROUNDING = np.finfo(np.float64).tiny, 1e-9
 
 
 class Batch(NamedTuple):
@@ -71,11 +71,12 @@ class Rows:
     ) -> Rows:
         """The user's rows, with their weights multiplied by ``factor``.
 
-        A weight counts copies of a row. Leave-one-out removes one unit of weight, or all of a smaller weight, unless
-        :func:`.copies.with_units` finds that copies are duplicates. A factor is the importance of each copy, so a copy
-        is removed together with its factor. ``hashes`` are the keys of :func:`.hashing.row_keys`, if they are known.
+        Whole numbers as weights count copies of a row. Leave-one-out removes one of them, unless
+        :func:`.copies.with_units` finds that copies are duplicates. Other weights say how much a row matters, and are
+        removed as a whole. A factor is the importance of each copy, so a copy is removed together with its factor.
+        ``hashes`` are the keys of :func:`.hashing.row_keys`, if they are known.
         """
-        number, unit = np.arange(X.shape[0]), np.minimum(weight, 1.0) * factor
+        number, unit = np.arange(X.shape[0]), (np.minimum(weight, 1.0) if count_copies(weight) else weight) * factor
         keys, group = exact_keys(X, hashes), _tag_groups(labels)
         parts = X, labels, weight * factor, n_classes, number, keys, unit
         return cls(*parts, group=group, together=together, categorical=categorical)
@@ -236,6 +237,11 @@ class Rows:
     @property
     def is_sparse(self) -> bool:
         return sparse.issparse(self.X)
+
+
+def count_copies(weight: np.ndarray) -> bool:
+    """Whether weights count copies, as whole numbers do."""
+    return bool((np.abs(weight - np.rint(weight)) <= _ROUNDING * weight).all())
 
 
 def _tag_groups(labels: np.ndarray) -> np.ndarray | None:

@@ -130,7 +130,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             given = replace(given, unit=self._read_as.unit, copies_are_draws=self._read_as.copies_are_draws)
         rows, place = given.merged(by_key=self._iterates)
         if self._read_as is None:
-            rows, again = with_units(rows)
+            rows, again = with_units(rows, with_groups=True)
             place = np.where(place < 0, -1, again[place])
         if rows.is_multilabel:
             refuse_unknown_tags(rows.labels, self.classes_)

@@ -71,12 +71,12 @@ def _log_loss(against: np.ndarray) -> np.ndarray:
 class LogLoss:
     """Mean log-loss of scores that are log-probabilities, or log-odds of tags.
 
-    The loss of a row is capped at that of a probability of half a row among all. Without the last row of a class, the
-    likelihood is unbounded, and that one row would determine the ridge.
+    The loss of a row is capped at that of a probability of half a row among all, in which each draw counts. Without the
+    last row of a class, the likelihood is unbounded, and that one row would determine the ridge.
     """
 
     def __call__(self, scores: np.ndarray, rows: Rows) -> float:
-        most = np.log(2.0 * (len(rows) + 1.0))
+        most = np.log(2.0 * ((rows.n_copies.sum() if rows.copies_are_draws else len(rows)) + 1.0))
         if rows.is_multilabel:
             loss = np.logaddexp(0.0, scores) - rows.filled_labels * scores
             return rows.mean_over_tags(np.minimum(loss, most))
