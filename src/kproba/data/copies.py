@@ -31,8 +31,8 @@ LEFT_OUT_TOGETHER, LEAST_ROWS = 0.05, 100
 #: Labels that contradict each other do not make draws if all variables agree more often in equal rows than elsewhere by
 #: more than this factor of their odds. Some dozens are common if variables are strongly correlated.
 MOST_ODDS, VARIABLES = 50.0, 50
-#: And rows are never draws if a column tells more than this share of them apart, unless its values are on a regular grid
-#: with up to so many places for each value: then copies of continuous rows are duplicates.
+#: And rows are never draws if a column tells more than this share of them apart, unless its values lie on a regular
+#: grid with up to so many places for each value: then copies of continuous rows are duplicates.
 APART, PLACES = 0.5, 10
 #: Columns of sparse rows that are made dense at a time.
 SPARSE_COLUMNS = 256
