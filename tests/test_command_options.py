@@ -353,6 +353,38 @@ class TestNewRows:
         frame.assign(job=["cook"] * N).to_csv("new.csv", index=False)
         assert "'job'" not in run(capsys, "predict", "new.csv", "--out", "out.csv").err
 
+    @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+    def test_a_number_means_the_same_in_every_chunk(self, tmp_path, capsys, monkeypatch, suffix):
+        monkeypatch.chdir(tmp_path)
+        people = np.random.default_rng(0).integers(100, 9000, N)
+        frame = pd.DataFrame({"people": people, "size": np.where(people > 3000, "big", "small")})
+        frame.to_csv("t.csv", index=False)
+        fitted = ("fit", "t.csv", "--target", "size", "--estimator", "surface")
+        run(capsys, *fitted)
+        # only the first row shows that 8.500 is more than eight thousand
+        frame["people"] = ["1.234,5", *(f"{each:,}".replace(",", ".") for each in people[1:])]
+        frame.to_csv("new.csv", sep=";", index=False) if suffix == "csv" else frame.to_parquet("new.parquet")
+        words, found = ("predict", f"new.{suffix}", "--out", "out.csv"), {}
+        for rows in (N, 1, 20):
+            run(capsys, *words, "--chunk-rows", rows)
+            found[rows] = pd.read_csv("out.csv")["proba_big"]
+            np.testing.assert_allclose(found[rows], found[N], rtol=1e-6)
+        run(capsys, *words, "--chunk-rows", 20, "--keep", "people")
+        assert pd.read_csv("out.csv", dtype=str)["people"].tolist() == frame["people"].tolist()
+        score = [run(capsys, "evaluate", f"new.{suffix}", "--chunk-rows", rows, "--json").out for rows in (N, 20)]
+        one, other = (json.loads(each)["log_loss"]["value"] for each in score)
+        assert one == pytest.approx(other, rel=1e-6)
+
+    def test_a_chunk_of_a_fit_is_read_as_the_sample(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        people = np.random.default_rng(0).integers(1000, 9000, N)
+        written = [f"{each:,}" for each in people]
+        written[0], written[-1] = "1,234.5", "12,5"  # of which the last one is no such number
+        pd.DataFrame({"people": written, "size": np.where(people > 3000, "big", "small")}).to_csv("t.csv", index=False)
+        words = ("fit", "t.csv", "--target", "size", "--estimator", "surface", "--stream", "--json", "--holdout", 0.3)
+        found = [json.loads(run(capsys, *words, "--chunk-rows", rows).out)["held_out"] for rows in (N, 20)]
+        assert found[0]["log_loss"] == pytest.approx(found[1]["log_loss"], rel=1e-6)
+
     def test_notes_in_json(self, folder, capsys):
         fit(capsys, "--ignore", "patient", "day")
         visits().assign(job="chef").to_csv("new.csv", index=False)

@@ -293,8 +293,9 @@ def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.Table
         _text.remark(
             args, "--seconds: a streamed fit uses a Gaussian kernel instead of learning one, and is not cut off"
         )
-    sketch = RowSketch(prepared)
-    classifier.fit(TableSource(train, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
+    settled = _models.with_marks(prepared, prepared["columnkinds"].marks)  # a chunk is read as the sample was
+    sketch = RowSketch(settled)
+    classifier.fit(TableSource(train, settled, args.weight, sketch.add), checkpoint=args.checkpoint)
     pipeline = behind(prepared, classifier)
     facts |= {"sample_rows": len(sample)}
     found = honest_probabilities(classifier)

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,10 @@ class Table:
         if not frames:
             raise ValueError(f"{self.name}: the table has no rows.")
         return pandas().concat(frames, ignore_index=True)
+
+    def has_parts(self) -> bool:
+        """Whether there are more rows than a frame holds."""
+        return len(list(islice(self.frames(self.columns[:1]), 2))) > 1
 
     def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
         """The same table after a pass over all rows, with the type of every column, or of the given ones."""

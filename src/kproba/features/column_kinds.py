@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from importlib import import_module
 
 import numpy as np
@@ -54,14 +56,30 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """The columns computed from each column, as skrub's TableVectorizer has them: itself."""
         return {name: [name] for name in self.feature_names_in_}
 
+    @property
+    def marks(self) -> dict[str, str]:
+        """The decimal mark of each column of numbers in the training rows."""
+        return {**dict.fromkeys(self.numbers_, "."), **self.styles_}
+
+    def settled(self, marks: Mapping[str, str]) -> ColumnKinds:
+        """The same for rows in which text columns have these marks, whatever a part of the rows looks like."""
+        found = copy(self)
+        found._settled = dict(marks)
+        return found
+
+    def _mark(self, column, first: str) -> str:
+        """The decimal mark of a text column, which in new rows is that of the training rows if possible."""
+        settled = getattr(self, "_settled", {})
+        style = None if column.name in settled else _style(column, first, words_allowed=False)
+        return settled.get(column.name, first) if style is None else style.mark
+
     def transform(self, frame):
         frame = frame.copy(deep=False)
         for name in self.truths_:
             frame[name] = _warned(frame[name], _as_booleans(frame[name]), "booleans")
-        for name, mark in {**dict.fromkeys(self.numbers_, "."), **self.styles_}.items():
+        for name, mark in self.marks.items():
             if _is_text(frame[name]):
-                style = _style(frame[name], mark, words_allowed=False)
-                found = _numbers(frame[name], mark if style is None else style.mark)
+                found = _numbers(frame[name], self._mark(frame[name], mark))
                 frame[name] = _warned(frame[name], found, "numbers")
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
