@@ -247,6 +247,14 @@ class TestJudging:
         if "--groups" not in options:  # which the folds of a streamed fit do not know
             assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=1e-6)
 
+    def test_streams_weigh_the_rows(self, folder, capsys):
+        frame = visits()
+        frame.assign(count=np.where(frame["ill"] == "yes", 9, 1)).to_csv("counts.csv", index=False)
+        words = ("--weight", "count", "--holdout", 0.4)
+        whole, streamed = (fit(capsys, *words, *more, data="counts.csv") for more in ((), ("--stream",)))
+        assert whole["held_out"]["class_shares"] == pytest.approx(streamed["held_out"]["class_shares"])
+        assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=0.01)
+
     @pytest.mark.parametrize(
         ("options", "instead"), [((), "add --holdout 0.2"), (("--order", "day"), "leave out --order")]
     )

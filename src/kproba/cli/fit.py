@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -176,17 +177,18 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
         _splits.check_parts(args, _counts(train.y), _counts(y[held]))
     model, facts = _fit_rows(args, train, counts)
     if rule is not None:
-        facts |= _held_out(model, [(rows.X[held], y[held])], rows.take(held).weight)
+        facts |= _held_out(model, [rows.take(held)])
     return model, _about(model, len(y), dropped, counts) | facts
 
 
 def _rows(args, frame, y, inputs: list[str]) -> Rows:
-    weight = None if args.weight is None else _weights(args, frame[args.weight])
-    return Rows(frame[inputs], y, weight, None if args.groups is None else _group_labels(args, frame[args.groups]))
+    return Rows(frame[inputs], y, _weights(args, frame), None if args.groups is None else _group_labels(args, frame[args.groups]))
 
 
-def _weights(args, column) -> np.ndarray:
-    weight = row_weights(column)
+def _weights(args, frame) -> np.ndarray | None:
+    if args.weight is None:
+        return None
+    weight = row_weights(frame[args.weight])
     wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
     if len(wrong):
         found = "missing values" if np.isnan(weight[wrong[0]]) else f"{weight[wrong[0]]:g}"
@@ -280,8 +282,13 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     counts = dict(sorted(rows.counts.items()))
     model, facts = _fit_source(args, train, counts)
     if held is not None:
-        facts |= _held_out(model, ((frame[rows.columns], y) for frame, y in held.frames(title="judging")))
+        facts |= _held_out(model, _parts(args, held))
     return model, _about(model, rows.n_rows, rows.n_missing, counts) | facts
+
+
+def _parts(args, rows: LabelledTable) -> Iterator[Rows]:
+    for frame, y in rows.frames(*([] if args.weight is None else [args.weight]), title="judging"):
+        yield Rows(frame[rows.columns], y, _weights(args, frame), None)
 
 
 def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.TableModel, dict]:
@@ -348,10 +355,10 @@ def _scores_of_known(train: Rows, proba: np.ndarray, classes, positive) -> dict:
     return found if len(known) == len(proba) else found | {"rows": len(known)}
 
 
-def _held_out(model: _models.TableModel, parts, weight=None) -> dict:
+def _held_out(model: _models.TableModel, parts: Iterable[Rows]) -> dict:
     """The scores of rows that were set aside."""
-    judged = [(y, model.predict_proba(X)) for X, y in parts]
-    y, proba = (np.concatenate(each) for each in zip(*judged))
+    judged = [(rows.y, model.predict_proba(rows.X), rows.weight) for rows in parts]
+    y, proba, weight = (None if each[0] is None else np.concatenate(each) for each in zip(*judged))
     found = _scores.scores(y, proba, model.classes_, (model.about or {}).get("positive"), weight)
     return {"held_out": found | {"rows": len(y)}}
 
