@@ -247,6 +247,23 @@ class TestJudging:
         if "--groups" not in options:  # which the folds of a streamed fit do not know
             assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=1e-6)
 
+    @pytest.mark.parametrize(
+        ("days", "last"),
+        [
+            ([f"{1 + k % 12:02d}/{1 + k % 11:02d}/2024" for k in range(N - 1)], "31/12/2024"),
+            ([str(1980 + k % 30) for k in range(N - 1)], "2024-06-01"),
+        ],
+    )
+    def test_streams_read_all_dates_in_one_order(self, folder, capsys, days, last):
+        """Days up to the twelfth, or plain years, in a chunk do not show how the column is read."""
+        visits().assign(day=[*days, last]).to_csv("ends.csv", index=False)
+        found = {}
+        for more in ((), ("--stream", "--chunk-rows", 17)):
+            found[more] = fit(capsys, "--order", "day", *more, data="ends.csv")["held_out"]
+        whole, streamed = found.values()
+        assert whole["rows"] == streamed["rows"]
+        assert whole["log_loss"] == pytest.approx(streamed["log_loss"], rel=1e-6)
+
     def test_streams_weigh_the_rows(self, folder, capsys):
         frame = visits()
         frame.assign(count=np.where(frame["ill"] == "yes", 9, 1)).to_csv("counts.csv", index=False)

@@ -35,7 +35,6 @@ from ..io import check_folder
 from ..pipelines import behind, vectorizer
 from . import _columns, _frames, _models, _scores, _splits, _text
 from ._budget import OutOfTime, time_limit
-from ._dates import moments
 from ._target import check_classes, class_weights
 from ._training import RowSketch
 
@@ -168,7 +167,7 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     _frames.report_skipped(args, dropped, args.target)
     counts = _counts(y)
     check_classes(args, counts)
-    rule = _splits.rule_of(args, lambda: moments(frame[args.order]), len(y))
+    rule = _splits.rule_of(args, lambda: [frame[args.order]], len(y))
     held = np.zeros(len(y), dtype=bool) if rule is None else rule.holds(frame, 0)
     rows = _rows(args, frame, y, _inputs(args, table))
     _remark_codes(args, rows.X)
@@ -182,7 +181,12 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
 
 
 def _rows(args, frame, y, inputs: list[str]) -> Rows:
-    return Rows(frame[inputs], y, _weights(args, frame), None if args.groups is None else _group_labels(args, frame[args.groups]))
+    return Rows(
+        frame[inputs],
+        y,
+        _weights(args, frame),
+        None if args.groups is None else _group_labels(args, frame[args.groups]),
+    )
 
 
 def _weights(args, frame) -> np.ndarray | None:
