@@ -96,6 +96,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
                 f"{path}: the columns {_frames.listing(missing)}, which the model was fitted on, are missing{hint}; "
                 f"it has {has}."
             )
+        _frames.refuse_nested(table, self.columns, path)
         return table.typed(dict.fromkeys(self.words, TEXT)) if table.format in SEPARATORS else table
 
     def settled(self, table: Table, verbose: int = 0) -> Table:

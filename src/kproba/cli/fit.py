@@ -131,6 +131,7 @@ def _check_options(args, table) -> None:
                 raise ValueError(f"{option} {name}: this is the --target column.")
             _frames.check_column(table.columns, name, option, args.data)
     _frames.check_target(table.columns, args.target, args.data)
+    _frames.refuse_nested(table, [args.target, *_beside(args).values(), *_inputs(args, table)], args.data)
     if not _inputs(args, table):
         others = [*args.ignore, *_beside(args).values(), args.target]
         raise ValueError(f"{args.data}: there is no column besides {_frames.listing(others)} to predict from.")
@@ -362,7 +363,8 @@ def _scores_of_known(train: Rows, proba: np.ndarray, classes, positive) -> dict:
 def _held_out(model: _models.TableModel, parts: Iterable[Rows]) -> dict:
     """The scores of rows that were set aside."""
     judged = [(rows.y, model.predict_proba(rows.X), rows.weight) for rows in parts]
-    y, proba, weight = (None if each[0] is None else np.concatenate(each) for each in zip(*judged))
+    y, proba = (np.concatenate([each[k] for each in judged]) for k in range(2))
+    weight = None if judged[0][2] is None else np.concatenate([each for _, _, each in judged])
     found = _scores.scores(y, proba, model.classes_, (model.about or {}).get("positive"), weight)
     return {"held_out": found | {"rows": len(y)}}
 
