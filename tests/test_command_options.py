@@ -248,6 +248,31 @@ class TestJudging:
             assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=1e-6)
 
     @pytest.mark.parametrize(
+        ("days", "last"),
+        [
+            ([f"{1 + k % 12:02d}/{1 + k % 11:02d}/2024" for k in range(N - 1)], "31/12/2024"),
+            ([str(1980 + k % 30) for k in range(N - 1)], "2024-06-01"),
+        ],
+    )
+    def test_streams_read_all_dates_in_one_order(self, folder, capsys, days, last):
+        """Days up to the twelfth, or plain years, in a chunk do not show how the column is read."""
+        visits().assign(day=[*days, last]).to_csv("ends.csv", index=False)
+        found = {}
+        for more in ((), ("--stream", "--chunk-rows", 17)):
+            found[more] = fit(capsys, "--order", "day", *more, data="ends.csv")["held_out"]
+        whole, streamed = found.values()
+        assert whole["rows"] == streamed["rows"]
+        assert whole["log_loss"] == pytest.approx(streamed["log_loss"], rel=1e-6)
+
+    def test_streams_weigh_the_rows(self, folder, capsys):
+        frame = visits()
+        frame.assign(count=np.where(frame["ill"] == "yes", 9, 1)).to_csv("counts.csv", index=False)
+        words = ("--weight", "count", "--holdout", 0.4)
+        whole, streamed = (fit(capsys, *words, *more, data="counts.csv") for more in ((), ("--stream",)))
+        assert whole["held_out"]["class_shares"] == pytest.approx(streamed["held_out"]["class_shares"])
+        assert whole["held_out"]["log_loss"] == pytest.approx(streamed["held_out"]["log_loss"], rel=0.01)
+
+    @pytest.mark.parametrize(
         ("options", "instead"), [((), "add --holdout 0.2"), (("--order", "day"), "leave out --order")]
     )
     def test_streams_judge_by_whole_groups_or_not_at_all(self, folder, capsys, options, instead):
@@ -352,6 +377,38 @@ class TestNewRows:
             assert "column 'day': the training table writes dates as day/month, but '01/13/2024'" in shown
         frame.assign(job=["cook"] * N).to_csv("new.csv", index=False)
         assert "'job'" not in run(capsys, "predict", "new.csv", "--out", "out.csv").err
+
+    @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+    def test_a_number_means_the_same_in_every_chunk(self, tmp_path, capsys, monkeypatch, suffix):
+        monkeypatch.chdir(tmp_path)
+        people = np.random.default_rng(0).integers(100, 9000, N)
+        frame = pd.DataFrame({"people": people, "size": np.where(people > 3000, "big", "small")})
+        frame.to_csv("t.csv", index=False)
+        fitted = ("fit", "t.csv", "--target", "size", "--estimator", "surface")
+        run(capsys, *fitted)
+        # only the first row shows that 8.500 is more than eight thousand
+        frame["people"] = ["1.234,5", *(f"{each:,}".replace(",", ".") for each in people[1:])]
+        frame.to_csv("new.csv", sep=";", index=False) if suffix == "csv" else frame.to_parquet("new.parquet")
+        words, found = ("predict", f"new.{suffix}", "--out", "out.csv"), {}
+        for rows in (N, 1, 20):
+            run(capsys, *words, "--chunk-rows", rows)
+            found[rows] = pd.read_csv("out.csv")["proba_big"]
+            np.testing.assert_allclose(found[rows], found[N], rtol=1e-6)
+        run(capsys, *words, "--chunk-rows", 20, "--keep", "people")
+        assert pd.read_csv("out.csv", dtype=str)["people"].tolist() == frame["people"].tolist()
+        score = [run(capsys, "evaluate", f"new.{suffix}", "--chunk-rows", rows, "--json").out for rows in (N, 20)]
+        one, other = (json.loads(each)["log_loss"]["value"] for each in score)
+        assert one == pytest.approx(other, rel=1e-6)
+
+    def test_a_chunk_of_a_fit_is_read_as_the_sample(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        people = np.random.default_rng(0).integers(1000, 9000, N)
+        written = [f"{each:,}" for each in people]
+        written[0], written[-1] = "1,234.5", "12,5"  # of which the last one is no such number
+        pd.DataFrame({"people": written, "size": np.where(people > 3000, "big", "small")}).to_csv("t.csv", index=False)
+        words = ("fit", "t.csv", "--target", "size", "--estimator", "surface", "--stream", "--json", "--holdout", 0.3)
+        found = [json.loads(run(capsys, *words, "--chunk-rows", rows).out)["held_out"] for rows in (N, 20)]
+        assert found[0]["log_loss"] == pytest.approx(found[1]["log_loss"], rel=1e-6)
 
     def test_notes_in_json(self, folder, capsys):
         fit(capsys, "--ignore", "patient", "day")

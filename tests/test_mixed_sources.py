@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kproba
+import kproba.cli
 from kproba import (
     LSPC,
     ImportVectorMachine,
@@ -381,3 +381,24 @@ def test_a_look_finds_categories_of_any_part():
     look = Look.at(parts[0], 0, 10, 0) + Look.at(parts[1], 2, 10, 0)
     assert look.table["a"].dtype == "category" and look.table["a"].tolist() == ["1", "2", "3", "4"]
     assert isinstance(quick().fit(look.table, [0, 1, 0, 1]).columns_.columns[0], Category)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_number_means_the_same_in_every_chunk(tmp_path, suffix):
+    """Whether 8.500 is more than eight thousand may depend on a row of another chunk."""
+    people = np.random.default_rng(0).integers(1000, 9000, 120)
+    frame = pd.DataFrame({"people": people, "kind": pd.Categorical(["a", "b"] * 60)})
+    model = LSPC(**GIVEN, ridge=0.01).fit(frame, np.where(people > 3000, "big", "small"))
+    new = frame.assign(people=["1.234,5", *(f"{each:,}".replace(",", ".") for each in people[1:])])
+    path = tmp_path / f"new.{suffix}"
+    new.to_csv(path, sep=";", index=False) if suffix == "csv" else new.to_parquet(path)
+    expected = model.predict_proba(new)
+    for chunk_bytes in (1 << 24, 160):
+        source = open_rows(path, chunk_bytes=chunk_bytes)
+        np.testing.assert_allclose(model.predict_proba(source), expected)
+        write_probabilities(model, source, tmp_path / "out.csv")
+        np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["proba_big"], expected[:, 0])
+    kproba.save(model, tmp_path / "m.kproba")
+    words = ("predict", path, "--model", tmp_path / "m.kproba", "--out", tmp_path / "out.csv", "--chunk-rows", 20)
+    assert kproba.cli.main([str(word) for word in words]) == 0
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["proba_big"], expected[:, 0])

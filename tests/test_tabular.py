@@ -249,3 +249,46 @@ def test_medians_leave_the_rows_in_place(n_columns):
     prepared, made = fitted(vectorizer(), frame)
     np.testing.assert_allclose(made, frame.to_numpy(), rtol=1e-6)
     np.testing.assert_allclose(prepared.transform(frame), frame.to_numpy(), rtol=1e-6)
+
+
+def waits(n=150):
+    """The class follows a duration, of which one is missing."""
+    hours = np.random.default_rng(0).integers(1, 5, n)
+    waited = pd.to_timedelta(hours, unit="h").to_series(index=range(n))
+    waited[7] = pd.NaT
+    return pd.DataFrame({"a": np.arange(n) % 7 + 0.5, "waited": waited, "y": np.where(hours > 2, "p", "q")})
+
+
+class TestCells:
+    def test_durations_are_seconds(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        frame = waits()
+        X, y = frame[["a", "waited"]], frame["y"].to_numpy()
+        model = tabular(QUICK).fit(X, y)
+        save(model, "m.kproba")
+        np.testing.assert_array_equal(load("m.kproba").predict_proba(X), model.predict_proba(X))
+        assert model.score(X, y) > 0.95
+        assert model[0].transform(X)["waited"].dropna().isin([3600.0, 7200.0, 10800.0, 14400.0]).all()
+        frame.to_parquet("t.parquet")
+        words = ["t.parquet", "--model", "c.kproba", "--quiet"]
+        for more in ([], ["--stream", "--chunk-rows", "40"]):
+            assert main(["fit", *words, "--target", "y", "--estimator", "surface", *more]) == 0
+            assert main(["predict", *words, "--out", "out.csv", "--chunk-rows", "40"]) == 0
+            assert (pd.read_csv("out.csv")["prediction"] == y).mean() > 0.95
+
+    def test_lists_are_refused_by_name(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        frame = waits().drop(columns="waited")
+        assert main(["fit", *_written(frame.assign(tags="x")), "--estimator", "surface"]) == 0
+        listed = frame.assign(tags=[[1, 2]] * len(frame))
+        for words in (["fit", *_written(listed)], ["predict", "t.parquet"]):
+            assert main(words) == 2
+            assert "t.parquet: the column 'tags' holds list<element: int64>, not one value" in capsys.readouterr().err
+        assert main(["fit", *_written(listed), "--ignore", "tags", "--estimator", "surface"]) == 0
+        with pytest.raises(TypeError, match="the column 'tags' holds 'list' objects; a cell is a number"):
+            tabular(QUICK).fit(listed[["a", "tags"]], listed["y"])
+
+
+def _written(frame):
+    frame.to_parquet("t.parquet")
+    return ["t.parquet", "--target", "y"]

@@ -131,6 +131,17 @@ def check_column(columns, name: str, option: str, path: str) -> None:
         raise ValueError(f"{path}: there is no column {name!r} for {option}{hint}; it has {listing(columns)}.")
 
 
+def refuse_nested(table: Table, names: Iterable[str], path: str) -> None:
+    """Raise an error that names the first column that is used and holds lists or records."""
+    found = table.nested()
+    for name in names:
+        if name in found:
+            raise ValueError(
+                f"{path}: the column {name!r} holds {found[name]}, not one value per row; make a column of each part, "
+                "or leave it out with --ignore when you fit."
+            )
+
+
 def refuse_overwriting(option: str, path: str, read: Iterable[str]) -> None:
     """Raise an error if the output would overwrite an input file."""
     if path != "-" and any(io.is_same_file(path, each) for each in read):

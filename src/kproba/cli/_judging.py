@@ -165,6 +165,7 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     _frames.check_target(table.columns, target, path)
     if table.format in SEPARATORS and model.classes_.dtype.kind not in "iufb":
         table = table.typed({target: TEXT})
+    table = model.settled(table, _text.wants_progress(args))
     rows = _frames.labelled_rows(args, table, model.columns, target, path)
     unknown = sorted(set(rows.counts) - set(model.classes_.tolist()), key=str)
     if unknown:

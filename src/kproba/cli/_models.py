@@ -2,14 +2,17 @@
 
 import os
 from collections import Counter
+from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
 
 from .. import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT
+from ..data.mixed import marks_of_table
 from ..data.tables import Table
 from ..estimators._honest import Honest, honest_probabilities
 from ..messages import did_you_mean
@@ -93,12 +96,43 @@ class TableModel(ClassifierMixin, BaseEstimator):
                 f"{path}: the columns {_frames.listing(missing)}, which the model was fitted on, are missing{hint}; "
                 f"it has {has}."
             )
+        _frames.refuse_nested(table, self.columns, path)
         return table.typed(dict.fromkeys(self.words, TEXT)) if table.format in SEPARATORS else table
+
+    def settled(self, table: Table, verbose: int = 0) -> Table:
+        """The table, of which this model reads each column of numbers in one notation from now on, in all parts."""
+        marks = _marks(self.pipeline)
+        if not marks or not table.has_parts():
+            return table
+        if unknown := [name for name in marks if name not in table.types]:
+            table = table.settled(unknown, verbose)
+        texts = {name: mark for name, mark in marks.items() if table.types[name] == TEXT}
+        if texts:
+            self.pipeline = with_marks(self.pipeline, marks_of_table(table.frames([*texts], verbose, "columns"), texts))
+        return table
 
     def predict_proba(self, frame) -> np.ndarray:
         """Probabilities that sum to one in double precision, even if the columns are in single precision."""
         proba = np.asarray(self.pipeline.predict_proba(frame[self.columns]), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
+
+
+def _marks(pipeline) -> dict[str, str]:
+    """The decimal mark of each column that is read as numbers; none if the model does not read tables itself."""
+    if hasattr(pipeline, "steps"):
+        return getattr(pipeline.named_steps.get("columnkinds"), "marks", {})
+    columns = getattr(pipeline, "columns_", None)
+    return {} if columns is None else columns.marks(pipeline.feature_names_in_)
+
+
+def with_marks(pipeline, marks: dict[str, str]):
+    """The same pipeline, or classifier of a table, for rows whose columns of numbers have these decimal marks."""
+    if hasattr(pipeline, "steps"):
+        (name, reader), *rest = pipeline.steps
+        return Pipeline([(name, reader.settled(marks)), *rest])
+    found = copy(pipeline)
+    found.columns_ = pipeline.columns_.settled(pipeline.feature_names_in_, marks)
+    return found
 
 
 def contenders(name: str, X: np.ndarray, **options) -> list[Any]:

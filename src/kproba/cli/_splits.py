@@ -1,5 +1,6 @@
 """Rows that are set aside to judge a model: at random, whole groups, or the latest."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from ..data.hashing import mix, ranking
 from ..data.kinds import pandas
 from ..data.tables import LabelledTable, Rule
 from . import _text
-from ._dates import moments
+from ._dates import Times, moments
 
 #: Above so many rows there are no out-of-fold probabilities, so this share of the rows is set aside, up to a number.
 MANY_ROWS, SHARE, MOST_ROWS = 50_000, 0.05, 20_000
@@ -47,23 +48,24 @@ def share_of(args, n_rows: int) -> float:
     return min(SHARE, MOST_ROWS / n_rows) if n_rows > MANY_ROWS else 0.0
 
 
-def rule_of(args, order_values, n_rows: int) -> Rule | None:
-    """The rule that selects the rows to set aside; ``order_values()`` are the values of --order in all rows."""
+def rule_of(args, order_parts: Callable[[], Iterable], n_rows: int) -> Rule | None:
+    """The rule that selects the rows to set aside; ``order_parts()`` are all parts of the column of --order."""
     share = share_of(args, n_rows)
     if not share:
         return None
     if args.order is not None:
-        return latest(args.order, order_values(), share)
+        times = Times.of(order_parts())
+        return latest(args.order, np.concatenate([moments(part, times) for part in order_parts()]), share, times)
     if args.groups is not None:
         return Rule((args.groups,), lambda frame, start: _drawn(_group_keys(frame[args.groups]), share, args.seed))
     return Rule((), lambda frame, start: _drawn(_row_numbers(frame, start), share, args.seed))
 
 
-def latest(column: str, values: np.ndarray, share: float) -> Rule:
-    """The rows with the largest values; rows with the same value stay together."""
+def latest(column: str, values: np.ndarray, share: float, times: Times | None = None) -> Rule:
+    """The rows with the largest values, which are read as ``times`` says; rows with the same value stay together."""
     values = np.sort(values[~np.isnan(values)])
     limit = values[max(0, int(np.ceil(len(values) * (1.0 - share))) - 1)] if len(values) else np.inf
-    return Rule((column,), lambda frame, start: moments(frame[column]) > limit)
+    return Rule((column,), lambda frame, start: moments(frame[column], times) > limit)
 
 
 def check_parts(args, train: dict[Any, int], held: dict[Any, int]) -> None:
@@ -93,9 +95,7 @@ def check_streamed_groups(args, n_rows: int) -> None:
 
 def divided(args, rows: LabelledTable) -> tuple[LabelledTable, LabelledTable | None]:
     """The rows to fit a model on, and those to judge it by, of a table that need not fit in memory."""
-    rule = rule_of(
-        args, lambda: np.concatenate([moments(f[args.order]) for f, _ in rows._read([args.order])]), rows.n_rows
-    )
+    rule = rule_of(args, lambda: (frame[args.order] for frame, _ in rows._read([args.order])), rows.n_rows)
     if rule is None:
         return rows, None
     train, held = rows.where(rule.inverse()), rows.where(rule)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -34,7 +35,6 @@ from ..io import check_folder
 from ..pipelines import behind, vectorizer
 from . import _columns, _frames, _models, _scores, _splits, _text
 from ._budget import OutOfTime, time_limit
-from ._dates import moments
 from ._target import check_classes, class_weights
 from ._training import RowSketch
 
@@ -131,6 +131,7 @@ def _check_options(args, table) -> None:
                 raise ValueError(f"{option} {name}: this is the --target column.")
             _frames.check_column(table.columns, name, option, args.data)
     _frames.check_target(table.columns, args.target, args.data)
+    _frames.refuse_nested(table, [args.target, *_beside(args).values(), *_inputs(args, table)], args.data)
     if not _inputs(args, table):
         others = [*args.ignore, *_beside(args).values(), args.target]
         raise ValueError(f"{args.data}: there is no column besides {_frames.listing(others)} to predict from.")
@@ -167,7 +168,7 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
     _frames.report_skipped(args, dropped, args.target)
     counts = _counts(y)
     check_classes(args, counts)
-    rule = _splits.rule_of(args, lambda: moments(frame[args.order]), len(y))
+    rule = _splits.rule_of(args, lambda: [frame[args.order]], len(y))
     held = np.zeros(len(y), dtype=bool) if rule is None else rule.holds(frame, 0)
     rows = _rows(args, frame, y, _inputs(args, table))
     _remark_codes(args, rows.X)
@@ -176,17 +177,23 @@ def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
         _splits.check_parts(args, _counts(train.y), _counts(y[held]))
     model, facts = _fit_rows(args, train, counts)
     if rule is not None:
-        facts |= _held_out(model, [(rows.X[held], y[held])], rows.take(held).weight)
+        facts |= _held_out(model, [rows.take(held)])
     return model, _about(model, len(y), dropped, counts) | facts
 
 
 def _rows(args, frame, y, inputs: list[str]) -> Rows:
-    weight = None if args.weight is None else _weights(args, frame[args.weight])
-    return Rows(frame[inputs], y, weight, None if args.groups is None else _group_labels(args, frame[args.groups]))
+    return Rows(
+        frame[inputs],
+        y,
+        _weights(args, frame),
+        None if args.groups is None else _group_labels(args, frame[args.groups]),
+    )
 
 
-def _weights(args, column) -> np.ndarray:
-    weight = row_weights(column)
+def _weights(args, frame) -> np.ndarray | None:
+    if args.weight is None:
+        return None
+    weight = row_weights(frame[args.weight])
     wrong = np.flatnonzero(~(weight >= 0) | np.isinf(weight))
     if len(wrong):
         found = "missing values" if np.isnan(weight[wrong[0]]) else f"{weight[wrong[0]]:g}"
@@ -280,8 +287,13 @@ def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     counts = dict(sorted(rows.counts.items()))
     model, facts = _fit_source(args, train, counts)
     if held is not None:
-        facts |= _held_out(model, ((frame[rows.columns], y) for frame, y in held.frames(title="judging")))
+        facts |= _held_out(model, _parts(args, held))
     return model, _about(model, rows.n_rows, rows.n_missing, counts) | facts
+
+
+def _parts(args, rows: LabelledTable) -> Iterator[Rows]:
+    for frame, y in rows.frames(*([] if args.weight is None else [args.weight]), title="judging"):
+        yield Rows(frame[rows.columns], y, _weights(args, frame), None)
 
 
 def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.TableModel, dict]:
@@ -293,8 +305,9 @@ def _fit_source(args, train: LabelledTable, counts: dict) -> tuple[_models.Table
         _text.remark(
             args, "--seconds: a streamed fit uses a Gaussian kernel instead of learning one, and is not cut off"
         )
-    sketch = RowSketch(prepared)
-    classifier.fit(TableSource(train, prepared, args.weight, sketch.add), checkpoint=args.checkpoint)
+    settled = _models.with_marks(prepared, prepared["columnkinds"].marks)  # a chunk is read as the sample was
+    sketch = RowSketch(settled)
+    classifier.fit(TableSource(train, settled, args.weight, sketch.add), checkpoint=args.checkpoint)
     pipeline = behind(prepared, classifier)
     facts |= {"sample_rows": len(sample)}
     found = honest_probabilities(classifier)
@@ -347,10 +360,11 @@ def _scores_of_known(train: Rows, proba: np.ndarray, classes, positive) -> dict:
     return found if len(known) == len(proba) else found | {"rows": len(known)}
 
 
-def _held_out(model: _models.TableModel, parts, weight=None) -> dict:
+def _held_out(model: _models.TableModel, parts: Iterable[Rows]) -> dict:
     """The scores of rows that were set aside."""
-    judged = [(y, model.predict_proba(X)) for X, y in parts]
-    y, proba = (np.concatenate(each) for each in zip(*judged))
+    judged = [(rows.y, model.predict_proba(rows.X), rows.weight) for rows in parts]
+    y, proba = (np.concatenate([each[k] for each in judged]) for k in range(2))
+    weight = None if judged[0][2] is None else np.concatenate([each for _, _, each in judged])
     found = _scores.scores(y, proba, model.classes_, (model.about or {}).get("positive"), weight)
     return {"held_out": found | {"rows": len(y)}}
 

@@ -42,7 +42,7 @@ def run(args) -> None:
     _frames.check_table_output("--out", args.out)
     model = _models.load(args.model)
     args.keep = list(dict.fromkeys(args.keep))
-    table = _kept(args, model, model.opened(args, args.data))
+    table = model.settled(_kept(args, model, model.opened(args, args.data)), _text.wants_progress(args))
     _frames.refuse_overwriting("--out", args.out, (*table.files, args.model))
     n_rows, columns = 0, list(dict.fromkeys([*model.columns, *args.keep]))
     compared = NewRows((model.about or {}).get("profile"))

@@ -5,7 +5,7 @@ Memory does not grow with the number of rows: a reader holds a batch of a few Mi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,8 @@ from ..messages import listing
 from .formats import FORMATS, SEPARATORS, Paths, Schema, reading, repeated, resolve, schema_of
 from .kinds import BOOLEAN, EMPTY, INTEGER, NUMBER, NUMERIC, TEXT, kind_of_type, pandas, plain, pyarrow
 from .look import joined
-from .sources import CHUNK_BYTES, Chunk, Source
+from .mixed import as_floats, marks_of_table
+from .sources import CHUNK_BYTES, Chunk, Source, ahead
 from .text_cells import as_numbers, capitalized_booleans, without_spaces
 
 #: Maximum number of columns or files listed in a message.
@@ -112,6 +113,28 @@ class FileSource(Source):
         )
         layout = self._roles(columns_only)._replace(reading=how)
         return self._filled(_FillingTable, start_row, rows or self.chunk_rows, layout)
+
+    def marks(self, first: Mapping[str, str]) -> dict[str, str]:
+        texts = self._with_text([name for name in first if name in self._layout.features], first)
+        if not texts:
+            return {}
+        frames = (chunk.X for chunk in ahead(self._only(texts).tables(columns_only=True, numbers=())))
+        return marks_of_table(frames, {name: first[name] for name in texts})
+
+    def _with_text(self, names: list[str], marks: Mapping[str, str]) -> list[str]:
+        """The columns that are not numbers with decimal points throughout; takes a pass if their types do not tell."""
+        strings = {name for part in self._parts for name in part.categories}
+        names = [name for name in names if self._format in SEPARATORS or name in strings]
+        found = {name for name in names if marks[name] != "."}
+        if len(found) < len(names):
+            for chunk in ahead(self._only(names).tables(columns_only=True, numbers=set(names) - found)):
+                found |= {name for name in names if as_floats(chunk.X[name]) is None}
+        return [name for name in names if name in found]
+
+    def _only(self, columns: list[str]) -> FileSource:
+        """The same rows with some of the columns, without labels."""
+        layout = self._layout._replace(features=tuple(columns), target=None, weight=None)
+        return FileSource(self._parts, self._format, layout, self.chunk_bytes)
 
     def _roles(self, columns_only: bool) -> _Layout:
         return self._layout._replace(target=None, weight=None) if columns_only else self._layout

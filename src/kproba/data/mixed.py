@@ -12,11 +12,11 @@ import datetime
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,7 +25,7 @@ from ..exceptions import UnreadableWarning, UnseenWarning
 from ..messages import did_you_mean, listing, warn
 from ..threads import row_slices
 from .labels import is_missing
-from .text_numbers import is_missing_text, style_of, to_numbers
+from .text_numbers import STYLES, is_missing_text, marks_of, style_of, to_numbers
 
 #: Levels with fewer rows share one code.
 FEWEST_ROWS = 3
@@ -74,6 +74,8 @@ class Number:
     center: float
     has_gaps: bool
     mark: str = "."
+    #: whether new rows are written with this mark, too
+    is_settled: ClassVar[bool] = False
 
     @property
     def width(self) -> int:
@@ -83,7 +85,9 @@ class Number:
     def floats(self, name: Any, column: Any, is_new: bool = True) -> np.ndarray:
         """The numbers of rows; NaN if missing."""
         found = _as_floats(name, column)
-        return found if found is not None else _floats_of_cells(name, cells_of(name, column), self.mark, is_new)
+        if found is not None:
+            return found
+        return _floats_of_cells(name, cells_of(name, column), self.mark, is_new, is_new and not self.is_settled)
 
     def write(self, name: Any, column: Any, out: np.ndarray, is_new: bool) -> None:
         """Write the columns of the matrix: the numbers, and which of them are missing."""
@@ -99,6 +103,12 @@ class Number:
     def decoded(self, block: np.ndarray) -> np.ndarray:
         """The numbers, NaN where one is missing."""
         return np.where(block[:, 1] > 0.5, np.nan, block[:, 0]) if self.has_gaps else block[:, 0]
+
+
+class SettledNumber(Number):
+    """A column of a table that is read in parts: its mark is that of all new rows, whatever a part looks like."""
+
+    is_settled = True
 
 
 @dataclass(frozen=True)
@@ -233,6 +243,23 @@ class MixedColumns:
         found = zip(names if names is not None else (), self.columns)
         return frozenset(name for name, each in found if isinstance(each, Number) and each.mark == ".")
 
+    def marks(self, names: Sequence[str] | None) -> dict[str, str]:
+        """The decimal mark of each column of numbers in the training rows."""
+        found = zip(names if names is not None else (), self.columns)
+        return {name: each.mark for name, each in found if isinstance(each, Number)}
+
+    def settled(self, names: Sequence[str], marks: Mapping[str, str]) -> MixedColumns:
+        """The same for new rows in which columns have these marks, as :func:`marks_of_table` finds them."""
+        found = zip(names, self.columns)
+        return MixedColumns(
+            tuple(
+                SettledNumber(each.center, each.has_gaps, marks[name])
+                if name in marks and isinstance(each, Number)
+                else each
+                for name, each in found
+            )
+        )
+
     def decoded(self, matrix: np.ndarray) -> np.ndarray:
         """The table that a matrix stands for: numbers with NaN, and if there are categories objects."""
         has_categories = any(isinstance(column, Category) for column in self.columns)
@@ -244,6 +271,19 @@ class MixedColumns:
     def per_column(self, shares: np.ndarray) -> np.ndarray:
         """Sums over the columns of the matrix (k, m) that belong to the same column of the table (k, d)."""
         return np.stack([shares[..., block].sum(axis=-1) for block in self._blocks], axis=-1)
+
+
+def marks_of_table(frames: Iterable[Any], first: Mapping[str, str]) -> dict[str, str]:
+    """The decimal marks of columns of text in a table that is read in parts: 8.500 may be 8500 because of another part.
+
+    ``first`` are the marks of the training rows. They stay where they are possible, and where no mark is.
+    """
+    possible = dict.fromkeys(first, tuple(STYLES))
+    for frame in frames:
+        for name, marks in possible.items():
+            if marks and as_floats(frame[name]) is None:
+                possible[name] = marks_of(cells_of(name, frame[name]).texts(name), marks)
+    return {name: mark if mark in possible[name] else (*possible[name], mark)[0] for name, mark in first.items()}
 
 
 def warn_of_gaps(names: Sequence[Any]) -> None:
@@ -403,10 +443,10 @@ def _read_numbers(name: Any, cells: Cells, or_category: bool) -> tuple[np.ndarra
     return _floats_of_cells(name, cells, mark), mark
 
 
-def _floats_of_cells(name: Any, cells: Cells, mark: str, is_new: bool = False) -> np.ndarray:
-    """The numbers of cells, with this decimal mark or in new rows another one throughout; NaN if missing or a word."""
+def _floats_of_cells(name: Any, cells: Cells, mark: str, is_new: bool = False, other_mark: bool = False) -> np.ndarray:
+    """The numbers of cells, with this decimal mark or maybe another one throughout; NaN if missing or a word."""
     texts = list(cells.texts(name))
-    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False) if is_new else None
+    style = style_of(dict.fromkeys(texts, 1.0), mark, words_allowed=False) if other_mark else None
     numbers = to_numbers(texts, mark if style is None else style.mark)
     exact = [float(v) if isinstance(v, Real) else number for v, number in zip(cells.values, numbers)]
     words = [text for text in texts if not is_missing_text(text)]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -82,6 +83,13 @@ class Source(ABC):
         ``numbers`` are the columns that are read as numbers where possible, if that is known already.
         """
         return self.chunks(start_row, columns_only)
+
+    def marks(self, first: Mapping[str, str]) -> dict[str, str]:
+        """The decimal marks of columns of numbers that are written as text, which may depend on all rows.
+
+        ``first`` are those of the training rows.
+        """
+        return {}
 
     def look(self, size: int, seed: int) -> Look:
         """A sample of the rows of the table, and which columns have gaps; takes a pass."""
@@ -320,6 +328,20 @@ def _run_ahead(items: Iterable[Item], depth: int) -> Iterator[Item]:
 
 def _name_thread() -> None:
     threading.current_thread().name = "kproba-ahead"
+
+
+def settled(clf: Any, source: Source) -> Any:
+    """The classifier, reading the numbers in all chunks of new rows in the same notation."""
+    columns = getattr(clf, "columns_", None)
+    if columns is None:
+        return clf
+    names = getattr(clf, "feature_names_in_", source.feature_names)
+    marks = source.marks(columns.marks(names))
+    if not marks:
+        return clf
+    clf = copy(clf)
+    clf.columns_ = columns.settled(names, marks)
+    return clf
 
 
 def inputs(source: Source, names=None, columns=None) -> Iterator[Any]:

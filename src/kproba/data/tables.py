@@ -10,13 +10,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..progress import RowProgress
-from .formats import SEPARATORS, Paths, columns_of, reader_of, reading, resolve
-from .kinds import EMPTY, NULLABLE_BOOLEAN, NUMBER, kind_of_column, pandas, wider
+from .formats import SEPARATORS, Paths, columns_of, reader_of, reading, resolve, schema_of
+from .kinds import EMPTY, NULLABLE_BOOLEAN, NUMBER, kind_of_column, pandas, pyarrow, wider
 from .sources import CHUNK_BYTES, Chunk, Source
 
 #: Maximum rows and cells of a frame: skrub hardly takes longer for 10,000 rows than for 2,000.
@@ -91,6 +92,17 @@ class Table:
         if not frames:
             raise ValueError(f"{self.name}: the table has no rows.")
         return pandas().concat(frames, ignore_index=True)
+
+    def nested(self) -> dict[str, str]:
+        """The columns whose cells are lists or records, with their types."""
+        if self.format not in ("parquet", "arrow"):
+            return {}
+        types = {name: type_ for file in self.files for name, type_ in schema_of(file, self.format).types.items()}
+        return {name: str(type_) for name, type_ in types.items() if pyarrow().types.is_nested(type_)}
+
+    def has_parts(self) -> bool:
+        """Whether there are more rows than a frame holds."""
+        return len(list(islice(self.frames(self.columns[:1]), 2))) > 1
 
     def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
         """The same table after a pass over all rows, with the type of every column, or of the given ones."""

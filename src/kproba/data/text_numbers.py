@@ -45,6 +45,16 @@ def style_of(counts: Mapping[str, float], first: str = ".", words_allowed: bool 
     return min(possible, key=lambda style: len(style.words), default=None)
 
 
+def marks_of(texts: Iterable[str], marks: Iterable[str] = tuple(STYLES)) -> tuple[str, ...]:
+    """Those of the decimal marks with which all texts are numbers or stand for a missing one.
+
+    >>> marks_of(["8.500", "-"]), marks_of(["8.500", "1.234,5"]), marks_of(["8.500", "two"])
+    (('.', ','), (',',), ())
+    """
+    texts = [text.strip() for text in texts if not is_missing_text(text)]
+    return tuple(mark for mark in marks if all(map(STYLES[mark].fullmatch, texts)))
+
+
 def is_missing_text(text: str) -> bool:
     """Whether a text in a column of numbers stands for a missing one."""
     return text.strip().lower() in MISSING

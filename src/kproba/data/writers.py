@@ -14,7 +14,7 @@ from ..messages import listing
 from ..progress import RowProgress
 from .formats import SEPARATORS, format_of
 from .kinds import pyarrow
-from .sources import as_source, inputs
+from .sources import as_source, inputs, settled
 
 if TYPE_CHECKING:
     from ..typing import Inputs, PathLike
@@ -38,6 +38,7 @@ def write_probabilities(clf: Any, rows: Inputs, path: PathLike, *, verbose: int 
         raise TypeError(f"rows must come from kproba.open_rows or be a memory map, got {type(rows).__name__}.")
     if any(is_same_file(path, read) for read in getattr(source, "paths", ())):
         raise ValueError(f"path={str(path)!r} is one of the files that rows are read from; use another one.")
+    clf = settled(clf, source)
     with (
         RowProgress(verbose, source.n_rows, "probabilities") as progress,
         ProbabilityWriter(path, clf.classes_) as writer,

@@ -25,7 +25,7 @@ from ..data.labels import check_groups, class_factors, encode_labels, refuse_unk
 from ..data.mixed import MixedColumns, is_mixed, is_rectangular, warn_of_gaps
 from ..data.rows import Rows
 from ..data.scaling import Scaling, fit_scaling
-from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs
+from ..data.sources import CheckedInputs, Chunk, Source, check_chunk, in_double, inputs, settled
 from ..kernels import Kernel, Learnt, Precomputed, as_kernels
 from ..kernels.projected import ProjectedKernel
 from ..links import Link, in_blocks, link_flag
@@ -550,10 +550,11 @@ def over_source(estimator, name: str, X):
     Columns of a file are matched by name; those of a Dask frame must be in order, as with pandas.
     """
     check_is_fitted(estimator)
-    method = getattr(estimator, name)
     if isinstance(X, Source):
+        estimator = settled(estimator, X)
         parts = inputs(X, getattr(estimator, "feature_names_in_", None), estimator.columns_)
-        return np.concatenate([method(part) for part in parts])
+        return np.concatenate([getattr(estimator, name)(part) for part in parts])
+    method = getattr(estimator, name)
     # a Dask frame has an empty pandas frame as metadata, on which scikit-learn can check the column names
     described = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, described, reset=False, skip_check_array=True)

@@ -1,8 +1,10 @@
 """Column types of a table, independent of the file format: numbers as people write them (1,234.50 or 1.234,50, € 12,
-7 %, a dash for a missing value), booleans, and strings that look like numbers."""
+7 %, a dash for a missing value), durations, booleans, and strings that look like numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from importlib import import_module
 
 import numpy as np
@@ -16,9 +18,25 @@ from ..messages import listing, warn
 #: Booleans as text files and spreadsheets write them.
 BOOLEANS = {"true": 1.0, "false": 0.0}
 
+#: Kinds of NumPy types that are read as numbers: integers, unsigned ones, floats and durations.
+NUMERIC = "iufm"
+
+
+def check_cells(frame) -> None:
+    """Raise an error that names the first column with lists or other objects that are no single value."""
+    for name, column in frame.items():
+        kinds = {kind.__name__ for kind in set(map(type, column)) if kind.__hash__ is None} if _is_text(column) else ()
+        if kinds:
+            raise TypeError(
+                f"the column {name!r} holds {listing(sorted(kinds))} objects; a cell is a number, a string, a boolean, "
+                "a date, a duration or missing. Make a column of each part, or leave the column out."
+            )
+
 
 class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Keeps the type of each column seen at fit time: numbers in any format, booleans or strings.
+
+    Durations are numbers of seconds.
 
     ``styles_`` has the decimal marks of text columns in which all values, or all but a few words, are numbers in the
     same format, ``numbers_`` and ``truths_`` the names of numeric and boolean columns, ``words_`` those of all other
@@ -35,11 +53,12 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, frame, y=None):
+        check_cells(frame)
         self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
         named = [name for name in frame.columns if isinstance(name, str)]
         self.truths_ = [name for name in named if _is_boolean(frame[name])]
-        self.numbers_ = [name for name in named if frame[name].dtype.kind in "iuf"]
+        self.numbers_ = [name for name in named if frame[name].dtype.kind in NUMERIC]
         texts = [name for name in named if _is_text(frame[name]) and name not in self.truths_]
         styles = {name: _style(frame[name]) for name in texts}
         self.styles_ = {name: style.mark for name, style in styles.items() if style}
@@ -54,15 +73,34 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """The columns computed from each column, as skrub's TableVectorizer has them: itself."""
         return {name: [name] for name in self.feature_names_in_}
 
+    @property
+    def marks(self) -> dict[str, str]:
+        """The decimal mark of each column of numbers in the training rows."""
+        return {**dict.fromkeys(self.numbers_, "."), **self.styles_}
+
+    def settled(self, marks: Mapping[str, str]) -> ColumnKinds:
+        """The same for rows in which text columns have these marks, whatever a part of the rows looks like."""
+        found = copy(self)
+        found._settled = dict(marks)
+        return found
+
+    def _mark(self, column, first: str) -> str:
+        """The decimal mark of a text column, which in new rows is that of the training rows if possible."""
+        settled = getattr(self, "_settled", {})
+        style = None if column.name in settled else _style(column, first, words_allowed=False)
+        return settled.get(column.name, first) if style is None else style.mark
+
     def transform(self, frame):
+        check_cells(frame)
         frame = frame.copy(deep=False)
         for name in self.truths_:
             frame[name] = _warned(frame[name], _as_booleans(frame[name]), "booleans")
-        for name, mark in {**dict.fromkeys(self.numbers_, "."), **self.styles_}.items():
+        for name, mark in self.marks.items():
             if _is_text(frame[name]):
-                style = _style(frame[name], mark, words_allowed=False)
-                found = _numbers(frame[name], mark if style is None else style.mark)
+                found = _numbers(frame[name], self._mark(frame[name], mark))
                 frame[name] = _warned(frame[name], found, "numbers")
+            elif frame[name].dtype.kind == "m":
+                frame[name] = frame[name].dt.total_seconds()
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
                 frame[name] = frame[name].map(as_text, na_action="ignore").astype(object)
