@@ -214,6 +214,30 @@ def test_labels_lose_the_blanks_around_them(tmp_path, monkeypatch):
     assert load("model.kproba").classes.tolist() == ["no", "yes"]
 
 
+def test_blanks_around_categories_do_not_count(tmp_path, monkeypatch, capsys):
+    """Half of the rows were predicted wrongly, without a note, and `evaluate` took them for training rows."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"a": np.tile(["u", "v"], 30), "n": range(60)})
+    frame.assign(y=np.tile(["p", "q"], 30)).to_csv("t.csv", index=False)
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+    proba = []
+    for before, after in (("", ""), ("", " "), ("", "\t"), (" ", "\u00a0")):
+        frame.assign(a=before + frame["a"] + after).to_csv("new.csv", index=False)
+        assert cli.main(["predict", "new.csv", "--out", "answers.csv", "--quiet"]) == 0
+        proba.append(pd.read_csv("answers.csv")["proba_p"])
+    for each in proba[1:]:
+        np.testing.assert_array_equal(each, proba[0])
+    mixed = pd.DataFrame({"a": [" u", True, None, 1, "u"]})
+    assert ColumnKinds().fit_transform(mixed)["a"].tolist() == ["u", True, None, 1, "u"]
+
+
+def test_earlier_models_keep_their_blanks():
+    """They may have been fitted on categories with blanks."""
+    step = ColumnKinds().fit(pd.DataFrame({"a": ["u ", "v"]}))
+    del step.strips_
+    assert step.transform(pd.DataFrame({"a": ["u ", "v"]}))["a"].tolist() == ["u ", "v"]
+
+
 def test_whole_numbers_stay_whole_beside_gaps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n2,0\n5,1\n6,1\n3,\n" * 6)

@@ -23,7 +23,8 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ``styles_`` has the decimal marks of text columns in which all values, or all but a few words, are numbers in the
     same format, ``numbers_`` and ``truths_`` the names of numeric and boolean columns, ``words_`` those of all other
     text columns. In new rows, a value that is not a number or boolean where one is expected counts as missing, and a
-    number in a text column becomes a string.
+    number in a text column becomes a string. Blanks around a text do not count; models of earlier versions, which may
+    know categories with blanks, have no ``strips_``.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"price": ["€ 1.200,50", "3,5", "?"], "name": ["1a", "2b", "3c"]})
@@ -47,6 +48,7 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, style in styles.items():
             if style and style.words:
                 _warn_of_words(name, style)
+        self.strips_ = True
         return self
 
     @property
@@ -66,6 +68,8 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
                 frame[name] = frame[name].map(as_text, na_action="ignore").astype(object)
+            elif getattr(self, "strips_", False) and _is_text(frame[name]):
+                frame[name] = _stripped(frame[name])
         return frame
 
 
@@ -79,6 +83,16 @@ def _warned(column, found, kind: str):
             UnreadableWarning,
         )
     return found
+
+
+def _stripped(column):
+    """The column without blanks around its texts."""
+    texts = {cell for cell in column.unique() if isinstance(cell, str)}
+    padded = {text: text.strip() for text in texts if text != text.strip()}
+    if not padded:
+        return column
+    cells = [padded.get(cell, cell) if isinstance(cell, str) else cell for cell in column]
+    return import_module("pandas").Series(cells, column.index, column.dtype, column.name)
 
 
 def _is_text(column) -> bool:

@@ -748,7 +748,14 @@ _DECLARATIONS = (
     holds("ApplyToEachCol", transformers_=_TRANSFORMERS),
     holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
-    holds("ColumnKinds", styles_=(ABSENT, {str: _a_decimal_mark}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
+    holds(
+        "ColumnKinds",
+        styles_=(ABSENT, {str: _a_decimal_mark}),
+        truths_=_NAMES,
+        numbers_=_NAMES,
+        words_=_NAMES,
+        strips_=(ABSENT, bool),
+    ),
     holds(
         "PlainTable",
         levels_={str: (None, [str])},
