@@ -1,5 +1,6 @@
 """fit, predict and report of messy tables, with no option but the target."""
 
+import json
 from importlib.util import find_spec
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
-from kproba import ModelFileError, cli, load, save
+from kproba import ModelFileError, UnreadableWarning, cli, load, save
 from kproba.features.column_kinds import ColumnKinds
 from messy import TABLES
 
@@ -53,7 +54,7 @@ def test_numbers_as_people_write_them(written, expected):
 
 @pytest.mark.parametrize(
     "written",
-    [["10-20", "20-30"], ["1.2.3", "1.2.4"], ["03/11/2024", "04/11/2024"], ["T1", "2"], ["1,5", "2.5"], ["?"]],
+    [["10-20", "20-30"], ["1.2.3", "1.2.4"], ["T1", "2"], ["1,5", "2.5"], ["?"]],
 )
 def test_other_text_stays_text(written):
     assert list(ColumnKinds().fit_transform(pd.DataFrame({"a": written}))["a"]) == written
@@ -166,7 +167,7 @@ class TestKindsAreKept:
         truths.assign(x="unknown").to_csv("odd.csv", index=False)
         assert cli.main(["predict", "odd.csv", "--out", "answers.csv"]) == 0
         assert (
-            "column 'x': the model was fitted on numbers, but none of the 120 values, such as 'unknown', can"
+            "column 'x': the model was fitted on numbers, but none of the values, such as 'unknown', can"
             in capsys.readouterr().err
         )
 
@@ -229,6 +230,61 @@ def test_blanks_around_categories_do_not_count(tmp_path, monkeypatch, capsys):
         np.testing.assert_array_equal(each, proba[0])
     mixed = pd.DataFrame({"a": [" u", True, None, 1, "u"]})
     assert ColumnKinds().fit_transform(mixed)["a"].tolist() == ["u", True, None, 1, "u"]
+
+
+def test_dates_in_another_format(tmp_path, monkeypatch, capsys):
+    """All of them counted as missing, without a note, in the format that the notes recommend."""
+    monkeypatch.chdir(tmp_path)
+    days = pd.Series(pd.date_range("2024-01-01", "2024-12-31", periods=120))
+    late = np.where(days.dt.month > 6, "late", "early")
+    answers, notes = {}, {}
+    formats = {
+        "train": "%d/%m/%Y",
+        "iso": "%Y-%m-%d",
+        "padded": " %d/%m/%Y ",
+        "times": "%Y-%m-%d 00:00:00",
+        "odd": "%d %b %Y",
+    }
+    for name, written in formats.items():
+        pd.DataFrame({"day": days.dt.strftime(written), "y": late}).to_csv(f"{name}.csv", index=False)
+    assert cli.main(["fit", "train.csv", "--target", "y", "--quiet"]) == 0
+    for name in formats:
+        assert cli.main(["predict", f"{name}.csv", "--out", "answers.csv"]) == 0
+        answers[name], notes[name] = pd.read_csv("answers.csv")["prediction"], capsys.readouterr().err
+        assert cli.main(["evaluate", f"{name}.csv", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["training_rows"] == (120 if name != "odd" else 0)
+    assert all((answers[name] == late).mean() > 0.95 and not notes[name] for name in formats if name != "odd")
+    assert "column 'day': the model was fitted on dates, but none of the values, such as '01 Jan 2024'" in notes["odd"]
+
+
+def test_only_dates_become_dates():
+    frame = pd.DataFrame({"day": ["31/12/2024", "-"], "at": ["2024-12-31T10:00:00+02:00"] * 2, "no": ["20240101", "5"]})
+    step = ColumnKinds().fit(frame.assign(word=["x", "2024-12-31"], when=pd.Timestamp("2024-12-31")))
+    assert step.dates_ == {"day": "%d/%m/%Y", "at": "%Y-%m-%dT%H:%M:%S%z", "when": ""}
+    cells = ["2024-12-31", "2024-12-31T10:00:00.25", "30/11/2024", "2024-13-01", None]
+    with pytest.warns(UnreadableWarning, match="column 'no'"):
+        found = step.transform(pd.DataFrame(dict.fromkeys([*frame, "word", "when"], cells)))
+    days = ["2024-12-31", "2024-12-31 10:00:00.25", "2024-11-30", None, None]
+    pd.testing.assert_series_equal(
+        found["day"], pd.Series(pd.to_datetime(days, format="ISO8601"), name="day"), check_dtype=False
+    )
+    assert str(found["at"].dt.tz) == "UTC" and found["when"].notna().sum() == 2 and found["word"][0] == "2024-12-31"
+
+
+def test_hardly_any_date_can_be_read():
+    step = ColumnKinds().fit(pd.DataFrame({"day": ["31/12/2024", "01/01/2024"]}))
+    with pytest.warns(
+        UnreadableWarning, match="but hardly any of the values, such as '3 May', .* write dates as 2024-12-31"
+    ):
+        step.transform(pd.DataFrame({"day": ["3 May"] * 19 + ["31/12/2024"]}))
+
+
+@pytest.mark.parametrize("written", ["%Y%Y", "%Q", "%", "%Y" + " " * 99, 1])
+def test_odd_date_formats_are_in_no_model_file(written, tmp_path):
+    step = ColumnKinds().fit(pd.DataFrame({"a": ["31/12/2024"]}))
+    step.dates_ = {"a": written}
+    with pytest.raises(ModelFileError):
+        save(step, tmp_path / "m.kproba")
 
 
 def test_earlier_models_keep_their_blanks():

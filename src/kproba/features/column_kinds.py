@@ -1,8 +1,9 @@
 """Column types of a table, independent of the file format: numbers as people write them (1,234.50 or 1.234,50, € 12,
-7 %, a dash for a missing value), booleans, and strings that look like numbers."""
+7 %, a dash for a missing value), booleans, dates, and strings that look like numbers."""
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -11,10 +12,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from ..data.mixed import as_text
 from ..data.text_numbers import MISSING, Style, style_of, to_numbers
 from ..exceptions import UnreadableWarning
-from ..messages import listing, warn
+from ..messages import listing, needed, warn
 
 #: Booleans as text files and spreadsheets write them.
 BOOLEANS = {"true": 1.0, "false": 0.0}
+#: Dates, with or without a time, as ISO 8601 writes them: they can be read in one way only.
+ISO_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?"
+DATES = "dates"
+#: If at most this share of the dates in new rows can be read, a note says so.
+HARDLY_ANY = 0.1
 
 
 class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -22,9 +28,10 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     ``styles_`` has the decimal marks of text columns in which all values, or all but a few words, are numbers in the
     same format, ``numbers_`` and ``truths_`` the names of numeric and boolean columns, ``words_`` those of all other
-    text columns. In new rows, a value that is not a number or boolean where one is expected counts as missing, and a
-    number in a text column becomes a string. Blanks around a text do not count; models of earlier versions, which may
-    know categories with blanks, have no ``strips_``.
+    text columns. ``dates_`` has the format of the dates among these, "" if they were no text. In new rows, a value that
+    is not a number, boolean or date where one is expected counts as missing, but dates may also be written as
+    2024-12-31, and a number in a text column becomes a string. Blanks around a text do not count; models of earlier
+    versions, which may know categories with blanks, have no ``strips_``.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"price": ["€ 1.200,50", "3,5", "?"], "name": ["1a", "2b", "3c"]})
@@ -49,6 +56,8 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if style and style.words:
                 _warn_of_words(name, style)
         self.strips_ = True
+        formats = {name: _date_format(frame[name], name in self.words_) for name in named}
+        self.dates_ = {name: found for name, found in formats.items() if found is not None}
         return self
 
     @property
@@ -70,16 +79,22 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 frame[name] = frame[name].map(as_text, na_action="ignore").astype(object)
             elif getattr(self, "strips_", False) and _is_text(frame[name]):
                 frame[name] = _stripped(frame[name])
+        for name, written in getattr(self, "dates_", {}).items():  # models of earlier versions have none
+            if _is_text(frame[name]):
+                frame[name] = _as_dates(frame[name], written)
         return frame
 
 
-def _warned(column, found, kind: str):
-    """The converted values; warns if there are values but none could be converted."""
+def _warned(column, found, kind: str, few: float = 0.0):
+    """The converted values; warns if there are values but at most a few, as a share, could be converted."""
     text = _present(column)
-    if len(text) and found.isna().all():
+    unread = text[found.isna().to_numpy()[text.index]]
+    if len(unread) and len(text) - len(unread) <= few * len(text):
+        share = "none" if len(unread) == len(text) else "hardly any"
+        advice = "; write dates as 2024-12-31" if kind == DATES else ""
         warn(
-            f"column {column.name!r}: the model was fitted on {kind}, but none of the {len(text)} values, such as "
-            f"{text.iloc[0]!r}, can be read as such; they are treated as missing.",
+            f"column {column.name!r}: the model was fitted on {kind}, but {share} of the values, such as "
+            f"{unread.iloc[0]!r}, can be read as such; they are treated as missing{advice}.",
             UnreadableWarning,
         )
     return found
@@ -109,6 +124,38 @@ def _as_booleans(column):
     if column.dtype.kind in "iuf":
         return column
     return column.astype(object).map(lambda value: BOOLEANS.get(str(value).strip().lower())).astype(float)
+
+
+def _date_format(column, is_text: bool) -> str | None:
+    """The format of a column of dates, "" if they are no text; None if they are no dates."""
+    if not is_text or import_module("pandas").api.types.infer_dtype(column, skipna=True) != "string":
+        return "" if column.dtype.kind == "M" else None
+    skrub = needed("skrub", "tables with dates need skrub", "tables")
+    try:
+        return skrub.ToDatetime().fit(_present(column).drop_duplicates()).format_
+    except skrub.core.RejectColumn:
+        return None
+
+
+def _as_dates(column, written: str):
+    """The texts of a column as dates, in the given format or else ISO 8601; NaT for those that are missing or no dates.
+
+    They have no time zone unless the format has one, and are then in UTC.
+    """
+    pandas, text = import_module("pandas"), _present(column)
+    codes, distinct = pandas.factorize(text)
+    distinct, place = pandas.Series(distinct, dtype=text.dtype), np.full(len(column), -1)
+    place[text.index] = codes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about formats that pandas does not know
+        read = pandas.to_datetime(distinct, errors="coerce", format=written or None, utc=True)
+    if (is_iso := read.isna() & distinct.str.fullmatch(ISO_DATE)).any():
+        iso = pandas.to_datetime(distinct[is_iso], errors="coerce", format="ISO8601", utc=True)
+        read = read.dt.as_unit("us")  # has seconds only if nothing was read
+        read[is_iso] = iso.dt.as_unit("us")
+    read = read if "%z" in written else read.dt.tz_localize(None)
+    found = pandas.Series(read.array.take(place, allow_fill=True), column.index, name=column.name)
+    return _warned(column, found, DATES, HARDLY_ANY)
 
 
 def _present(column):
