@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT, pandas
+from ..data.labels import label_codes
 from ..data.tables import LabelledTable
 from ..estimators._honest import Honest, rows_with_probabilities
 from ..report.facts import Facts, describe
@@ -107,6 +108,7 @@ def _judge(model: _models.TableModel, table: LabelledTable, compared: NewRows) -
         places.append(frame.index.to_numpy())
         others.append(frame[unused[:MOST_BESIDE]])
         frame = frame[table.columns]
+        y = model.classes_[label_codes(y, model.classes_)]  # as in the fit: 1 equals True, but is written differently
         compared.add(frame)
         frames += [] if is_large else [frame]
         labels.append(y)
