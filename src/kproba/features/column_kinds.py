@@ -21,6 +21,8 @@ ISO_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?"
 DATES = "dates"
 #: If at most this share of the dates in new rows can be read, a note says so.
 HARDLY_ANY = 0.1
+#: Numbers are centred if float32 then tells more of them apart by this share of the distinct ones among so many rows.
+CENTER_GAIN, CENTER_ROWS = 0.01, 10_000
 
 
 class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -31,7 +33,8 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     text columns. ``dates_`` has the format of the dates among these, "" if they were no text. In new rows, a value that
     is not a number, boolean or date where one is expected counts as missing, but dates may also be written as
     2024-12-31, and a number in a text column becomes a string. Blanks around a text do not count; models of earlier
-    versions, which may know categories with blanks, have no ``strips_``.
+    versions, which may know categories with blanks, have no ``strips_``. ``centers_`` is subtracted from numbers that
+    are too far from zero for the float32 of the next steps to tell them apart.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"price": ["€ 1.200,50", "3,5", "?"], "name": ["1a", "2b", "3c"]})
@@ -57,8 +60,14 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 _warn_of_words(name, style)
         self.strips_ = True
         formats = {name: _date_format(frame[name], name in self.words_) for name in named}
+        centers = {name: _center(frame[name], mark) for name, mark in self._marks().items()}
+        self.centers_ = {name: center for name, center in centers.items() if center}
         self.dates_ = {name: found for name, found in formats.items() if found is not None}
         return self
+
+    def _marks(self) -> dict[str, str]:
+        """The decimal mark of each column of numbers."""
+        return {**dict.fromkeys(self.numbers_, "."), **self.styles_}
 
     @property
     def input_to_outputs_(self) -> dict[str, list[str]]:
@@ -69,11 +78,10 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         frame = frame.copy(deep=False)
         for name in self.truths_:
             frame[name] = _warned(frame[name], _as_booleans(frame[name]), "booleans")
-        for name, mark in {**dict.fromkeys(self.numbers_, "."), **self.styles_}.items():
-            if _is_text(frame[name]):
-                style = _style(frame[name], mark, words_allowed=False)
-                found = _numbers(frame[name], mark if style is None else style.mark)
-                frame[name] = _warned(frame[name], found, "numbers")
+        centers = getattr(self, "centers_", {})  # models of earlier versions have none
+        for name, mark in self._marks().items():
+            numbers = _as_numbers(frame[name], mark)
+            frame[name] = numbers - centers[name] if name in centers else numbers
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
                 frame[name] = frame[name].map(as_text, na_action="ignore").astype(object)
@@ -175,6 +183,31 @@ def _warn_of_words(name: str, style: Style) -> None:
         "missing.",
         UnreadableWarning,
     )
+
+
+def _as_numbers(column, mark: str):
+    """A column of numbers; its texts are read with this decimal mark, or with another one throughout."""
+    if not _is_text(column):
+        return column
+    style = _style(column, mark, words_allowed=False)
+    return _warned(column, _numbers(column, mark if style is None else style.mark), "numbers")
+
+
+def _center(column, mark: str) -> float:
+    """The median of numbers of which float32 tells noticeably more apart without it; 0 for others."""
+    some = column.iloc[:: max(1, len(column) // CENTER_ROWS)]
+    values = (_numbers(some, mark) if _is_text(some) else some).to_numpy(dtype=np.float64, na_value=np.nan)
+    values = values[np.isfinite(values)]
+    n_distinct = len(np.unique(values))
+    lost = n_distinct - _n_distinct(values)
+    center = float(np.median(values)) if lost else 0.0
+    return center if lost and _n_distinct(values - center) - n_distinct + lost > CENTER_GAIN * n_distinct else 0.0
+
+
+def _n_distinct(values: np.ndarray) -> int:
+    """The number of values that float32 tells apart."""
+    with np.errstate(over="ignore"):
+        return len(np.unique(values.astype(np.float32)))
 
 
 def _numbers(column, mark: str):

@@ -764,6 +764,7 @@ _DECLARATIONS = (
         words_=_NAMES,
         strips_=(ABSENT, bool),
         dates_=(ABSENT, {str: _a_date_format}),
+        centers_=(ABSENT, {str: "float"}),
     ),
     holds(
         "PlainTable",
