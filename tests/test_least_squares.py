@@ -23,6 +23,7 @@ from oracles import (
     gaussian,
     loo_by_refitting,
     one_copy,
+    one_unit,
     ridge_solution,
     similarity_solution,
 )
@@ -291,7 +292,7 @@ class TestRounding:
         assert_allclose(found.coef(), rounded(ridge_solution(phi, targets, WEIGHT, P, RIDGE)), rtol=1e-7, atol=1e-9)
         for i in range(N):
             rest = WEIGHT.copy()
-            rest[i] -= min(1.0, WEIGHT[i])
+            rest[i] -= one_unit(WEIGHT)[i]
             A = (phi.T * rest) @ phi + WEIGHT.sum() * RIDGE * P
             theta = np.linalg.solve(A, (phi.T * rest) @ targets)
             assert_allclose(found.held_out[i], phi[i] @ rounded(theta), rtol=1e-7, atol=1e-9)

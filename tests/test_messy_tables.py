@@ -1,5 +1,6 @@
 """fit, predict and report of messy tables, with no option but the target."""
 
+import json
 from importlib.util import find_spec
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
-from kproba import ModelFileError, cli, load, save
+from kproba import ModelFileError, UnreadableWarning, cli, load, save
 from kproba.features.column_kinds import ColumnKinds
 from messy import TABLES
 
@@ -53,7 +54,7 @@ def test_numbers_as_people_write_them(written, expected):
 
 @pytest.mark.parametrize(
     "written",
-    [["10-20", "20-30"], ["1.2.3", "1.2.4"], ["03/11/2024", "04/11/2024"], ["T1", "2"], ["1,5", "2.5"], ["?"]],
+    [["10-20", "20-30"], ["1.2.3", "1.2.4"], ["T1", "2"], ["1,5", "2.5"], ["?"]],
 )
 def test_other_text_stays_text(written):
     assert list(ColumnKinds().fit_transform(pd.DataFrame({"a": written}))["a"]) == written
@@ -166,9 +167,43 @@ class TestKindsAreKept:
         truths.assign(x="unknown").to_csv("odd.csv", index=False)
         assert cli.main(["predict", "odd.csv", "--out", "answers.csv"]) == 0
         assert (
-            "column 'x': the model was fitted on numbers, but none of the 120 values, such as 'unknown', can"
+            "column 'x': the model was fitted on numbers, but none of the values, such as 'unknown', can"
             in capsys.readouterr().err
         )
+
+    def test_they_are_told_of_once(self, truths, capsys):
+        """`evaluate` repeated the note for every pass over the rows, and --json did not have it."""
+        truths.assign(x=[f"word {k}" for k in range(len(truths))]).to_csv("odd.csv", index=False)
+        for words in (["predict", "odd.csv", "--out", "answers.csv"], ["evaluate", "odd.csv"], ["report", "odd.csv"]):
+            assert cli.main([*words, "--chunk-rows", "50", "--json"]) == 0
+            shown = capsys.readouterr()
+            (note,) = json.loads(shown.out)["notes"]
+            assert "column 'x': the model was fitted on numbers" in note and shown.err == f"note: {note}\n"
+            assert cli.main([*words, "--chunk-rows", "50", "--json", "--quiet"]) == 0
+            shown = capsys.readouterr()
+            assert json.loads(shown.out)["notes"] == [note] and not shown.err
+
+    @pytest.mark.parametrize("value", [np.inf, -1e39])
+    def test_numbers_that_are_too_large(self, value, truths, capsys):
+        truths.assign(x=truths["x"].where(truths.index != 7, value)).to_csv("large.csv", index=False)
+        for words in (["predict", "large.csv", "--out", "answers.csv"], ["fit", "large.csv", "--target", "y"]):
+            assert cli.main([*words, "--quiet"]) == cli.BAD_INPUT
+            assert f"{value:g} in the column 'x', in the row with the index 7" in capsys.readouterr().err
+
+    def test_classes_are_named_as_in_the_table(self, truths, capsys):
+        assert cli.main(["compare", "train.csv", "--target", "flag", "--folds", "1000"]) == cli.BAD_INPUT
+        assert "--folds 1000: the class True has" in capsys.readouterr().err
+
+    def test_classes_of_another_type(self, truths, capsys):
+        truths.assign(y=truths["y"].map({"no": 0, "yes": 1})).to_csv("numbers.csv", index=False)
+        assert cli.main(["fit", "numbers.csv", "--target", "y", "--quiet"]) == 0
+        words = truths.assign(y=truths["y"].map({"no": "0", "yes": "1"}))
+        words.to_parquet("words.parquet")
+        assert cli.main(["evaluate", "words.parquet"]) == cli.BAD_INPUT
+        assert "'y' holds text such as '0', but the classes of the model are numbers" in capsys.readouterr().err
+        words.assign(y=words["y"].where(words.index != 3, "oops")).to_csv("stray.csv", index=False)
+        assert cli.main(["evaluate", "stray.csv"]) == cli.BAD_INPUT
+        assert "has the class 'oops', which the model does not know; it knows 0, 1." in capsys.readouterr().err
 
     def test_rows_of_any_index(self):
         reader = ColumnKinds().fit(pd.DataFrame({"p": ["1,5", "2,5"]}))
@@ -212,6 +247,85 @@ def test_labels_lose_the_blanks_around_them(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,y\n" + "1,no\n2,no \n5, yes\n6,yes \n" * 6)
     assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
     assert load("model.kproba").classes.tolist() == ["no", "yes"]
+
+
+def test_blanks_around_categories_do_not_count(tmp_path, monkeypatch, capsys):
+    """Half of the rows were predicted wrongly, without a note, and `evaluate` took them for training rows."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"a": np.tile(["u", "v"], 30), "n": range(60)})
+    frame.assign(y=np.tile(["p", "q"], 30)).to_csv("t.csv", index=False)
+    assert cli.main(["fit", "t.csv", "--target", "y", "--quiet"]) == 0
+    proba = []
+    for before, after in (("", ""), ("", " "), ("", "\t"), (" ", "\u00a0")):
+        frame.assign(a=before + frame["a"] + after).to_csv("new.csv", index=False)
+        assert cli.main(["predict", "new.csv", "--out", "answers.csv", "--quiet"]) == 0
+        proba.append(pd.read_csv("answers.csv")["proba_p"])
+    for each in proba[1:]:
+        np.testing.assert_array_equal(each, proba[0])
+    mixed = pd.DataFrame({"a": [" u", True, None, 1, "u"]})
+    assert ColumnKinds().fit_transform(mixed)["a"].tolist() == ["u", True, None, 1, "u"]
+
+
+def test_dates_in_another_format(tmp_path, monkeypatch, capsys):
+    """All of them counted as missing, without a note, in the format that the notes recommend."""
+    monkeypatch.chdir(tmp_path)
+    days = pd.Series(pd.date_range("2024-01-01", "2024-12-31", periods=120))
+    late = np.where(days.dt.month > 6, "late", "early")
+    answers, notes = {}, {}
+    formats = {
+        "train": "%d/%m/%Y",
+        "iso": "%Y-%m-%d",
+        "padded": " %d/%m/%Y ",
+        "times": "%Y-%m-%d 00:00:00",
+        "odd": "%d %b %Y",
+    }
+    for name, written in formats.items():
+        pd.DataFrame({"day": days.dt.strftime(written), "y": late}).to_csv(f"{name}.csv", index=False)
+    assert cli.main(["fit", "train.csv", "--target", "y", "--quiet"]) == 0
+    for name in formats:
+        assert cli.main(["predict", f"{name}.csv", "--out", "answers.csv"]) == 0
+        answers[name], notes[name] = pd.read_csv("answers.csv")["prediction"], capsys.readouterr().err
+        assert cli.main(["evaluate", f"{name}.csv", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["training_rows"] == (120 if name != "odd" else 0)
+    assert all((answers[name] == late).mean() > 0.95 and not notes[name] for name in formats if name != "odd")
+    assert "column 'day': the model was fitted on dates, but none of the values, such as '01 Jan 2024'" in notes["odd"]
+
+
+def test_only_dates_become_dates():
+    frame = pd.DataFrame({"day": ["31/12/2024", "-"], "at": ["2024-12-31T10:00:00+02:00"] * 2, "no": ["20240101", "5"]})
+    step = ColumnKinds().fit(frame.assign(word=["x", "2024-12-31"], when=pd.Timestamp("2024-12-31")))
+    assert step.dates_ == {"day": "%d/%m/%Y", "at": "%Y-%m-%dT%H:%M:%S%z", "when": ""}
+    cells = ["2024-12-31", "2024-12-31T10:00:00.25", "30/11/2024", "2024-13-01", None]
+    with pytest.warns(UnreadableWarning, match="column 'no'"):
+        found = step.transform(pd.DataFrame(dict.fromkeys([*frame, "word", "when"], cells)))
+    days = ["2024-12-31", "2024-12-31 10:00:00.25", "2024-11-30", None, None]
+    pd.testing.assert_series_equal(
+        found["day"], pd.Series(pd.to_datetime(days, format="ISO8601"), name="day"), check_dtype=False
+    )
+    assert str(found["at"].dt.tz) == "UTC" and found["when"].notna().sum() == 2 and found["word"][0] == "2024-12-31"
+
+
+def test_hardly_any_date_can_be_read():
+    step = ColumnKinds().fit(pd.DataFrame({"day": ["31/12/2024", "01/01/2024"]}))
+    with pytest.warns(
+        UnreadableWarning, match="but hardly any of the values, such as '3 May', .* write dates as 2024-12-31"
+    ):
+        step.transform(pd.DataFrame({"day": ["3 May"] * 19 + ["31/12/2024"]}))
+
+
+@pytest.mark.parametrize("written", ["%Y%Y", "%Q", "%", "%Y" + " " * 99, 1])
+def test_odd_date_formats_are_in_no_model_file(written, tmp_path):
+    step = ColumnKinds().fit(pd.DataFrame({"a": ["31/12/2024"]}))
+    step.dates_ = {"a": written}
+    with pytest.raises(ModelFileError):
+        save(step, tmp_path / "m.kproba")
+
+
+def test_earlier_models_keep_their_blanks():
+    """They may have been fitted on categories with blanks."""
+    step = ColumnKinds().fit(pd.DataFrame({"a": ["u ", "v"]}))
+    del step.strips_
+    assert step.transform(pd.DataFrame({"a": ["u ", "v"]}))["a"].tolist() == ["u ", "v"]
 
 
 def test_whole_numbers_stay_whole_beside_gaps(tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 )
 
 import kproba
+from kproba.features.column_kinds import ColumnKinds
 from kproba.kernels import Learnt
 from kproba.links import CalibratedTags, Clip, PerTag, Ratio, Sigmoid, Softmax
 from kproba.persist import audit
@@ -116,6 +117,7 @@ def fitted_objects():
     bag = kproba.BagOfFeatures(n_words=2, random_state=0).fit([X[:10], X[10:]])
     X = np.random.default_rng(0).normal(size=(100, 2))
     found.append(kproba.LSPC(random_state=0).fit(X, X[:, 0] > 0))  # which has what a learnt kernel adds
+    found.append(ColumnKinds().fit(pytest.importorskip("pandas").DataFrame({"a": ["x", "y"]})))
     return [*found, kproba.PictureDescriptors(), words, words._tfidf, bag, bag._lookup]
 
 

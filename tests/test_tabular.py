@@ -78,6 +78,36 @@ def test_a_model_file_of_the_command(tmp_path):
     assert explain(model.pipeline, frame[:2]).feature_names == tuple(frame.columns)
 
 
+@pytest.mark.parametrize("kind", ["int64", "float64", "Int64", "words"])
+def test_numbers_far_from_zero(kind, tmp_path):
+    """skrub's float32 cannot tell seconds since 1970 apart: the same column without the pipeline had no errors."""
+    seconds = np.random.default_rng(0).integers(0, 60, 200)
+    times, y = pd.Series(1_700_000_000 + seconds), np.where(seconds < 30, "p", "q")
+    frame = pd.DataFrame({"t": times.map("{:,}".format) if kind == "words" else times.astype(kind), "a": seconds % 7})
+    model = tabular(LSPC(random_state=0)).fit(frame, y)
+    assert model.score(frame, y) == 1.0 and list(model["columnkinds"].centers_) == ["t"]
+    save(model, tmp_path / "m.kproba")
+    np.testing.assert_array_equal(load(tmp_path / "m.kproba").predict_proba(frame), model.predict_proba(frame))
+
+
+@pytest.mark.parametrize(
+    ("draw", "is_centred"),
+    [
+        (lambda rng: rng.normal(size=3000), False),
+        (lambda rng: rng.integers(0, 10**9, 3000), False),
+        (lambda rng: rng.lognormal(3, 5, 3000), False),
+        (lambda rng: 2020 + rng.random(3000), True),
+        (lambda rng: np.r_[0.0, np.inf, np.nan, 1.7e9 + np.arange(3000)], True),
+        (lambda rng: np.repeat(1.7e9 + np.arange(2), 20_000), True),
+        (lambda rng: np.full(9, np.nan), False),
+        (lambda rng: np.full(9, 1.7e9 + 1), False),
+    ],
+)
+def test_only_numbers_that_gain_are_centred(draw, is_centred):
+    step = ColumnKinds().fit(pd.DataFrame({"x": draw(np.random.default_rng(0))}))
+    assert bool(step.centers_) == is_centred
+
+
 def test_a_stray_word_among_numbers():
     """As in the classifiers themselves: the cell is missing, with a warning."""
     frame = pd.DataFrame({"pulse": ["71.5", "80"] * 15 + ["unknown"], "code": ["100", "200", "20X"] * 10 + ["100"]})

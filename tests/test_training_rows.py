@@ -138,6 +138,16 @@ class TestOutOfFold:
         assert "60 of these 300 rows equal training rows" in (folder / "both.html").read_text()
 
 
+@pytest.mark.parametrize("kind", [bool, int, float])
+def test_classes_written_differently(kind, tmp_path, capsys):
+    """The same rows with 0 and 1 in place of False and True were held out, with training errors."""
+    frame = table().assign(y=table()["y"] == "yes")
+    assert run("fit", written(frame, tmp_path / "t.csv"), "--target", "y", "--quiet", "--model", tmp_path / "m") == 0
+    found = judged(capsys, written(frame.assign(y=frame["y"].astype(kind)), tmp_path / "u.csv"), tmp_path / "m")
+    assert found["training_rows"] == N and found["classes"] == ["False", "True"]
+    assert found == judged(capsys, tmp_path / "t.csv", tmp_path / "m")
+
+
 class TestWithout:
     """Tables of 50,000 rows and more, however they are read, have no leave-one-out."""
 

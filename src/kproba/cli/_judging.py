@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data.formats import SEPARATORS
 from ..data.kinds import TEXT, pandas
+from ..data.labels import label_codes
 from ..data.tables import LabelledTable
 from ..estimators._honest import Honest, rows_with_probabilities
 from ..report.facts import Facts, describe
@@ -107,6 +108,7 @@ def _judge(model: _models.TableModel, table: LabelledTable, compared: NewRows) -
         places.append(frame.index.to_numpy())
         others.append(frame[unused[:MOST_BESIDE]])
         frame = frame[table.columns]
+        y = model.classes_[label_codes(y, model.classes_)]  # as in the fit: 1 equals True, but is written differently
         compared.add(frame)
         frames += [] if is_large else [frame]
         labels.append(y)
@@ -167,10 +169,23 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
         table = table.typed({target: TEXT})
     table = model.settled(table, _text.wants_progress(args))
     rows = _frames.labelled_rows(args, table, model.columns, target, path)
-    unknown = sorted(set(rows.counts) - set(model.classes_.tolist()), key=str)
-    if unknown:
-        raise ValueError(
-            f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
-            f"{_frames.listing(model.classes_)}."
-        )
+    _refuse_unknown(rows, model.classes_.tolist(), path)
     return rows
+
+
+def _refuse_unknown(rows: LabelledTable, classes: list, path: str) -> None:
+    """Raise an error for classes that the model does not know, or that have another type than those it knows."""
+    known = set(map(str, classes))
+    unknown = sorted(set(rows.counts) - set(classes), key=lambda label: (str(label) in known, str(label)))
+    if not unknown:
+        return
+    if str(unknown[0]) not in known:
+        raise ValueError(
+            f"{path}: {rows.target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
+            f"{_frames.messages.listing(classes, 12)}."
+        )
+    kinds = ["text" if isinstance(label, str) else "numbers or booleans" for label in (unknown[0], classes[0])]
+    raise ValueError(
+        f"{path}: {rows.target!r} holds {kinds[0]} such as {unknown[0]!r}, but the classes of the model are {kinds[1]} "
+        f"such as {classes[0]!r}; convert the column to the type that it had in the training table."
+    )

@@ -48,6 +48,8 @@ LARGE_COVARIANCE = 64
 MOST_COLUMNS = 1 << 31
 #: Maximum number of threads or processes that a file may request.
 MOST_WORKERS = 1024
+#: Maximum number of characters of a date format.
+LONGEST_FORMAT = 64
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
 _STEP = (BaseEstimator, None, {"passthrough", "drop"})
 _COUNT, _POSITIVE = range(1 << 63), range(1, 1 << 63)
@@ -171,6 +173,12 @@ def _its_regions_have_their_own_centres(basis: LocalBasis) -> bool:
 
 def _a_decimal_mark(value: Any) -> bool:
     return accepts({".", ","}, value)
+
+
+def _a_date_format(value: Any) -> bool:
+    """Whether a text is short and has each directive that pandas finds in dates at most once."""
+    directives = re.findall("%(.?)", value) if accepts(str, value) and len(value) <= LONGEST_FORMAT else ["%"]
+    return set(directives) <= set("YymBbdjHIMSfpzAa") and len(set(directives)) == len(directives)
 
 
 def _a_numeric_type(value: Any) -> bool:
@@ -748,7 +756,16 @@ _DECLARATIONS = (
     holds("ApplyToEachCol", transformers_=_TRANSFORMERS),
     holds("CleanNullStrings", null_strings_=_NAMES),
     holds("Filter", "NameFilter", predicate=callable, args=tuple, kwargs=dict),
-    holds("ColumnKinds", styles_=(ABSENT, {str: _a_decimal_mark}), truths_=_NAMES, numbers_=_NAMES, words_=_NAMES),
+    holds(
+        "ColumnKinds",
+        styles_=(ABSENT, {str: _a_decimal_mark}),
+        truths_=_NAMES,
+        numbers_=_NAMES,
+        words_=_NAMES,
+        strips_=(ABSENT, bool),
+        dates_=(ABSENT, {str: _a_date_format}),
+        centers_=(ABSENT, {str: "float"}),
+    ),
     holds(
         "PlainTable",
         levels_={str: (None, [str])},
