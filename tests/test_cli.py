@@ -202,6 +202,34 @@ class TestPredict:
         assert found["job"].dropna().tolist() == frame["job"].dropna().tolist()
         assert len(found) == 160
 
+    @pytest.mark.parametrize("into", ["csv", "parquet", "arrow", "xlsx"])
+    @pytest.mark.parametrize("source", ["csv", "parquet"])
+    def test_kept_columns_keep_all_digits_and_words(self, folder, source, into):
+        """Floats cannot tell these identifiers apart, and NA is Namibia."""
+        ids, words = [None if i in (0, 90) else 2**60 + i for i in range(160)], ["NA", "DE", None, "01"] * 40
+        frame = people(seed=1).assign(id=pd.array(ids, dtype="Int64"), country=words)
+        path, out = folder / f"ids.{source}", folder / f"ids-out.{into}"
+        frame.to_csv(path, index=False) if source == "csv" else frame.to_parquet(path)
+        options = ("--chunk-rows", 40, "--out", out, "--quiet", "--keep", "id", "country")
+        assert run("predict", path, "--model", folder / "m.kproba", *options) == 0
+        if into in ("csv", "xlsx"):
+            reader = pd.read_csv if into == "csv" else pd.read_excel
+            found = reader(out, dtype=str, keep_default_na=False, na_values=[""])
+            found = found.astype(object).where(found.notna(), None)
+            assert found["id"].tolist() == [None if i is None else str(i) for i in ids]
+            assert found["country"].tolist() == words
+        else:
+            module = pytest.importorskip("pyarrow.parquet" if into == "parquet" else "pyarrow.feather")
+            found = module.read_table(out).to_pydict()
+            assert found["id"] == ids and found["country"] == words
+
+    def test_kept_integers_beyond_64_bits_become_text(self, folder):
+        ids = [2**64 - 1 - i for i in range(160)]
+        people(seed=1).assign(id=ids).to_csv(folder / "large.csv", index=False)
+        words = ("predict", folder / "large.csv", "--model", folder / "m.kproba", "--chunk-rows", 40, "--quiet")
+        assert run(*words, "--keep", "id", "--out", folder / "large.parquet") == 0
+        assert pd.read_parquet(folder / "large.parquet")["id"].tolist() == list(map(str, ids))
+
     @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.xlsx"])
     def test_reasons(self, folder, name):
         out = folder / name
