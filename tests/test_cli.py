@@ -59,6 +59,19 @@ def answer(capsys, *words) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("how", [(), ("--stream", "--chunk-rows", 30)])
+def test_large_integers_are_different_classes(tmp_path, capsys, suffix, how):
+    """Floats cannot tell them apart, and a missing label must not make them floats."""
+    labels, path, model = 2**53 + np.arange(80) % 2, tmp_path / f"t.{suffix}", tmp_path / "m.kproba"
+    frame = pd.DataFrame({"x": labels % 2 + 0.1 * np.arange(80) % 1, "y": pd.array(labels, dtype="Int64")})
+    frame.loc[[3, 50], "y"] = pd.NA
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    facts = answer(capsys, "fit", path, "--target", "y", "--model", model, "--seconds", 0.01, *how)
+    assert facts["class_rows"] == {str(2**53): 39, str(2**53 + 1): 39}
+    assert answer(capsys, "evaluate", path, "--model", model)["rows"] == 78
+
+
 class TestFit:
     def test_says_what_it_did(self, folder, capsys):
         assert run("fit", folder / "train.csv", "--target", "income", "--model", folder / "again.kproba") == 0
