@@ -59,6 +59,19 @@ def answer(capsys, *words) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("how", [(), ("--stream", "--chunk-rows", 30)])
+def test_large_integers_are_different_classes(tmp_path, capsys, suffix, how):
+    """Floats cannot tell them apart, and a missing label must not make them floats."""
+    labels, path, model = 2**53 + np.arange(80) % 2, tmp_path / f"t.{suffix}", tmp_path / "m.kproba"
+    frame = pd.DataFrame({"x": labels % 2 + 0.1 * np.arange(80) % 1, "y": pd.array(labels, dtype="Int64")})
+    frame.loc[[3, 50], "y"] = pd.NA
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    facts = answer(capsys, "fit", path, "--target", "y", "--model", model, "--seconds", 0.01, *how)
+    assert facts["class_rows"] == {str(2**53): 39, str(2**53 + 1): 39}
+    assert answer(capsys, "evaluate", path, "--model", model)["rows"] == 78
+
+
 class TestFit:
     def test_says_what_it_did(self, folder, capsys):
         assert run("fit", folder / "train.csv", "--target", "income", "--model", folder / "again.kproba") == 0
@@ -201,6 +214,34 @@ class TestPredict:
         np.testing.assert_array_equal(found["count"], frame["count"])
         assert found["job"].dropna().tolist() == frame["job"].dropna().tolist()
         assert len(found) == 160
+
+    @pytest.mark.parametrize("into", ["csv", "parquet", "arrow", "xlsx"])
+    @pytest.mark.parametrize("source", ["csv", "parquet"])
+    def test_kept_columns_keep_all_digits_and_words(self, folder, source, into):
+        """Floats cannot tell these identifiers apart, and NA is Namibia."""
+        ids, words = [None if i in (0, 90) else 2**60 + i for i in range(160)], ["NA", "DE", None, "01"] * 40
+        frame = people(seed=1).assign(id=pd.array(ids, dtype="Int64"), country=words)
+        path, out = folder / f"ids.{source}", folder / f"ids-out.{into}"
+        frame.to_csv(path, index=False) if source == "csv" else frame.to_parquet(path)
+        options = ("--chunk-rows", 40, "--out", out, "--quiet", "--keep", "id", "country")
+        assert run("predict", path, "--model", folder / "m.kproba", *options) == 0
+        if into in ("csv", "xlsx"):
+            reader = pd.read_csv if into == "csv" else pd.read_excel
+            found = reader(out, dtype=str, keep_default_na=False, na_values=[""])
+            found = found.astype(object).where(found.notna(), None)
+            assert found["id"].tolist() == [None if i is None else str(i) for i in ids]
+            assert found["country"].tolist() == words
+        else:
+            module = pytest.importorskip("pyarrow.parquet" if into == "parquet" else "pyarrow.feather")
+            found = module.read_table(out).to_pydict()
+            assert found["id"] == ids and found["country"] == words
+
+    def test_kept_integers_beyond_64_bits_become_text(self, folder):
+        ids = [2**64 - 1 - i for i in range(160)]
+        people(seed=1).assign(id=ids).to_csv(folder / "large.csv", index=False)
+        words = ("predict", folder / "large.csv", "--model", folder / "m.kproba", "--chunk-rows", 40, "--quiet")
+        assert run(*words, "--keep", "id", "--out", folder / "large.parquet") == 0
+        assert pd.read_parquet(folder / "large.parquet")["id"].tolist() == list(map(str, ids))
 
     @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.xlsx"])
     def test_reasons(self, folder, name):

@@ -19,6 +19,31 @@ def test_scores():
     np.testing.assert_allclose(_scores(PROBA, "aps", None), [[0.5, 0.8, 1.0], [1.0, 0.9, 0.7], [0.75, 1.0, 0.5]])
 
 
+def test_all_labels_have_the_probability_one():
+    proba = np.random.default_rng(0).dirichlet(np.ones(5), size=200).astype(np.float32).astype(np.float64)
+    assert (_scores(proba, "aps", None).max(axis=1) == 1.0).all()
+    np.testing.assert_array_equal(_scores(np.zeros((1, 2)), "aps", None), 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_quantile_of_one_holds_every_label(dtype):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1.0, 600)
+    proba, wrong = np.c_[p, 1.0 - p], (rng.random(600) > p).astype(int)
+    assert conformal_sets(proba[:300], wrong[:300], proba[300:].astype(dtype), 0.99, method="aps").all()
+
+
+@pytest.mark.parametrize("method", ["lac", "aps"])
+def test_single_and_double_precision_together(method):
+    proba = np.tile([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]], (50, 1))
+    y, single = np.tile([1, 0], 50), proba.astype(np.float32)
+    expected = conformal_sets(proba, y, proba, 0.9, labels=range(3), method=method)
+    assert expected[np.arange(100), y].mean() == 1.0
+    for known, new in ((proba, single), (single, proba), (single, single)):
+        found = conformal_sets(known, y, new, 0.9, labels=range(3), method=method)
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_equally_probable_labels_come_in_their_order():
     found = _scores(np.tile([0.01, 0.03], 25)[None], "aps", None)[0]
     np.testing.assert_allclose(found[1::2], 0.03 * np.arange(1, 26))

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn import inspection
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -69,6 +70,54 @@ class TestAgainstScikitLearn:
         theirs = inspection.partial_dependence(model, frame, ["level"], categorical_features=["level"])
         assert_allclose(ours.average, theirs.average, atol=1e-10)
         assert ours.grid_values[0].tolist() == ["high", "low"]
+
+    @pytest.fixture
+    def behind(self):
+        """A pipeline that fills in gaps, and its rows: numbers with gaps, codes with gaps, truth values, text, days."""
+        X, y = table(60)
+        frame = pd.DataFrame({"a": X[:, 0], "gaps": X[:, 1], "code": np.round(X[:, 2]), "true": X[:, 3] > 0})
+        frame.loc[::7, ["gaps", "code"]] = np.nan
+        frame["object"] = frame["gaps"].astype(object).where(frame["gaps"].notna(), None)
+        frame["word"] = np.where(X[:, 2] > 0, "high", None)
+        frame["text"], frame["day"] = [f"text {i}" for i in range(60)], pd.date_range("2026-01-01", periods=60)
+        numbers = make_pipeline(SimpleImputer(), StandardScaler())
+        steps = make_column_transformer((numbers, ["a", "gaps", "code", "true"]), (OneHotEncoder(), ["word"]))
+        return make_pipeline(steps, LSPC(kernel="gaussian", random_state=0)).fit(frame, y), frame
+
+    def test_gaps_behind_pipelines(self, behind):
+        """scikit-learn's grid would be NaN throughout."""
+        model, frame = behind
+        filled = frame.assign(gaps=frame["gaps"].fillna(0.0))
+        found = partial_dependence(model, frame, ["gaps"], grid_resolution=5)
+        low, high = np.nanquantile(frame["gaps"], [0.05, 0.95])
+        assert_allclose(found.grid_values[0], np.linspace(low, high, 5))
+        expected = inspection.partial_dependence(model, filled, ["gaps"], custom_values={"gaps": found.grid_values[0]})
+        assert_allclose(found.average, expected.average, atol=1e-10)
+        assert np.ptp(found.average) > 0.01
+        also = partial_dependence(model, frame, ["object"], grid_resolution=5)
+        assert_allclose(also.grid_values[0].astype(float), found.grid_values[0])
+        options = {"grid_resolution": 2, "categorical_features": ["code"]}
+        codes = partial_dependence(model, frame, np.array(["code"]), **options).grid_values[0]
+        assert codes.tolist() == sorted(frame["code"].dropna().unique())
+
+    def test_truth_values_and_words_behind_pipelines(self, behind):
+        model, frame = behind
+        found = partial_dependence(model, frame, ["gaps", "true"], grid_resolution=3)
+        assert found.average.shape == (1, 3, 2) and found.grid_values[1].tolist() == [False, True]
+        for j, truth in enumerate((False, True)):
+            alone = partial_dependence(model, frame.assign(true=truth), ["gaps"], grid_resolution=3)
+            assert_allclose(found.average[0, :, j], alone.average[0], atol=1e-10)
+        assert partial_dependence(model, frame, ["word"]).grid_values[0].tolist() == ["high"]
+
+    @pytest.mark.parametrize("name", ["text", "day"])
+    def test_too_many_values_that_are_not_numbers(self, behind, name):
+        model, frame = behind
+        with pytest.raises(ValueError, match=f"column '{name}' has 60 different values that are not numbers; say with"):
+            partial_dependence(model, frame, [name], grid_resolution=10)
+        chosen = {name: frame[name].to_numpy()[:2]}
+        found = partial_dependence(model, frame, [name], grid_resolution=10, custom_values=chosen)
+        assert found.average.shape == (1, 2)
+        assert len(partial_dependence(model, frame, [name], categorical_features=[name]).grid_values[0]) == 60
 
     def test_columns_that_mix(self):
         X, y = table()

@@ -33,7 +33,7 @@ from kproba import (
     to_onnx,
 )
 from kproba.arrays import Device
-from kproba.data.mixed import Category, MixedColumns, Number, as_text
+from kproba.data.mixed import UNSEEN, Category, MixedColumns, Number, as_text, cells_of
 from kproba.data.text_numbers import style_of
 from kproba.kernels import Additive, Gaussian, Laplacian, Learnt, Matern, Pairs
 from kproba.search.learnt.device_sample import DeviceSample
@@ -371,6 +371,20 @@ class TestEncoding:
             *map(str, (one, two, two, 2**64 - 1))
         ]
 
+    def test_whole_numbers_with_decimals_are_the_same_level(self):
+        """Files have 3.0 where a column of integers has gaps; 007.0 and 3.10 are no such numbers."""
+        numbers = Category.of(cells_of("a", pd.Series([1.0, 2.0, -3.0, 0.0, 10.0] * 3)))
+        texts = pd.Series(["1.0", "2.00", "-3.0", "-0.0", "10.0"] * 3, dtype=object)
+        assert Category.of(cells_of("a", texts)) == numbers
+        assert list(map(numbers.code, texts[:5])) == list(map(numbers.code, ["1", "2", "-3", "0", "10"]))
+        odd = ("007.0", "1.10", "a.0", ".0", "1.", f"{10**20}.0")
+        assert Category.of(cells_of("a", pd.Series(odd * 3, dtype=object))).levels == tuple(sorted(odd))
+        assert set(map(numbers.code, odd)) == {UNSEEN}
+
+    def test_levels_of_older_models_have_decimals(self):
+        old = Category(("1.0", "2", "2.0", "007.0", "a.0"))
+        assert [old.code(text) for text in ("1", "1.0", "2", "2.0", "007", "a")] == [0, 0, 1, 2, UNSEEN, UNSEEN]
+
     def test_texts(self):
         assert [as_text(v) for v in (np.float32(2), np.int8(3), 2.5, np.True_, pd.Interval(0, 1))] == [
             *("2", "3", "2.5", "True", "(0, 1]")
@@ -431,7 +445,7 @@ class TestEstimators:
         options = {"kernel": "gaussian", "width": 1.0}
         model = make(**options, random_state=0).fit(frame, y)
         model.predict_proba(frame[:4].assign(city="Paris"))  # too few for a warning
-        with pytest.warns(UnseenWarning, match="column 'city': none of the 80 values, such as 'Paris'"):
+        with pytest.warns(UnseenWarning, match="column 'city': 80 of the 80 values, such as 'Paris'"):
             paris = model.predict_proba(frame.assign(city="Paris"))
         with pytest.warns(UnseenWarning):
             np.testing.assert_array_equal(model.predict_proba(frame.assign(city="Rio")), paris)
@@ -440,6 +454,14 @@ class TestEstimators:
         ):
             found = model.predict_proba(frame.assign(visits=np.nan))
         np.testing.assert_allclose(found, model.predict_proba(frame.assign(visits=model.columns_.columns[4].center)))
+
+    def test_more_than_half_of_the_rows_have_unseen_levels(self):
+        frame, y = frame_of(80)
+        model = quick().fit(frame, y)
+        city = frame.city.fillna("Rome").to_numpy(object)
+        model.predict(frame.assign(city=np.where(np.arange(80) < 40, "Paris", city)))
+        with pytest.warns(UnseenWarning, match="column 'city': 41 of the 80 values, such as 'Paris', did not occur"):
+            model.predict(frame.assign(city=np.where(np.arange(80) < 41, "Paris", city)))
 
     def test_gaps_only_in_new_rows(self):
         X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2

@@ -252,10 +252,24 @@ class TestFiles:
         with pytest.raises(ValueError, match=r"column 'b' of .* holds strings or categories, not numbers"):
             model.predict(open_rows(tmp_path / "x.csv"))
 
+    def test_codes_with_gaps(self, tmp_path):
+        """pandas writes them with decimals, so that the file has 3.0 where the frame has the level 3."""
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"a": rng.normal(size=80), "zip": rng.integers(1, 5, 80).astype(float)})
+        frame.loc[:5, "zip"], frame.loc[6, "zip"] = np.nan, 0.5
+        y = np.where(frame.zip.isin([2, 3]), "p", "q")
+        frame.assign(y=y).to_csv(tmp_path / "x.csv", index=False)
+        rows = open_rows(tmp_path / "x.csv", columns=["a", "zip"])
+        of_frame = quick(categorical_features=["zip"]).fit(frame, y)
+        of_file = quick(categorical_features=["zip"]).fit(open_rows(tmp_path / "x.csv", target="y"))
+        assert of_file.columns_.columns[1] == of_frame.columns_.columns[1]
+        np.testing.assert_array_equal(of_frame.predict_proba(rows), of_frame.predict_proba(frame))
+        np.testing.assert_array_equal(of_file.predict_proba(rows), of_file.predict_proba(frame))
+
     def test_unseen_levels_everywhere(self, model, tmp_path):
         frame, _ = frame_of(200)
         frame.assign(city="Rio").to_csv(tmp_path / "x.csv", index=False)
-        with pytest.warns(UnseenWarning, match="column 'city': none of the 200 values, such as 'Rio'"):
+        with pytest.warns(UnseenWarning, match="column 'city': 200 of the 200 values, such as 'Rio'"):
             model.predict(open_rows(tmp_path / "x.csv"))
 
 

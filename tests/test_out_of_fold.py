@@ -229,6 +229,18 @@ class TestClassifiers:
             np.array_equal(again.learning_curve_[key], fitted.learning_curve_[key]) for key in again.learning_curve_
         )
 
+    def test_shares_of_the_only_column_that_varies(self, tmp_path):
+        """They are sums of four products, which are 1 up to rounding."""
+        rng = np.random.default_rng(0)
+        varying = rng.normal(size=150)
+        y = varying + 0.3 * rng.normal(size=150) > 0
+        model = LSPC(random_state=0).fit(np.c_[varying, np.zeros(150)], y)
+        assert model.feature_importances_.max() <= 1 and model.fold_importances_.max() <= 1
+        kproba.save(model, tmp_path / "m.kproba")
+        model.feature_importances_ = np.array([1 + 4e-16, 0.0])  # as in models of earlier versions
+        kproba.save(model, tmp_path / "m.kproba")
+        assert kproba.load(tmp_path / "m.kproba").feature_importances_.tolist() == [1 + 4e-16, 0.0]
+
     @pytest.mark.parametrize(
         ("name", "value"),
         [
@@ -236,6 +248,7 @@ class TestClassifiers:
             ("oof_proba_", np.full((5, 2), 2.0)),
             ("feature_importances_", np.ones(4)),
             ("fold_importances_", np.ones((2, 4))),
+            ("feature_importances_", np.full(3, 1.00001)),
             ("learning_curve_", {"steps": np.ones(2)}),
             ("learning_curve_", {"steps": np.ones(2), "leave_one_out": np.ones(2), "out_of_fold": np.ones(3)}),
         ],

@@ -95,6 +95,22 @@ class TestTable:
             known = expected[name].notna()
             assert found[name][known].tolist() == expected[name][known].tolist()
 
+    @pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+    def test_integers_with_gaps(self, tmp_path, suffix):
+        """Where that is asked for they keep all digits; what a file has as floats stays one of floats."""
+        ids, path = [None if i == 17 else 2**53 + i for i in range(40)], tmp_path / f"t.{suffix}"
+        frame = pd.DataFrame({"id": pd.array(ids, dtype="Int64"), "float": np.where(np.arange(40) == 5, np.nan, 2.0)})
+        frame["late"] = pd.array([None] * 30 + [2**53 + 1] * 10, dtype="Int64")
+        frame["none"] = np.full(40, np.nan)
+        getattr(frame, f"to_{suffix}")(path, **({"index": False} if suffix == "csv" else {}))
+        table = open_table(path, frame_rows=10).settled(exact=["id", "float", "late", "none"])
+        found = pd.concat(table.frames(), ignore_index=True)
+        assert found["id"].astype(object).where(found["id"].notna(), None).tolist() == ids
+        assert str(found["late"].dtype) == "Int64" and found["late"].dropna().tolist() == [2**53 + 1] * 10
+        assert str(found["float"].dtype) == str(found["none"].dtype) == "float64"
+        whole = open_table(path).whole(["id"])["id"]
+        assert whole.astype(object).where(whole.notna(), None).tolist() == ids
+
     def test_some_columns_in_an_order(self, path):
         frame = next(opened(path).frames(["late", "whole"]))
         assert list(frame.columns) == ["late", "whole"]

@@ -45,6 +45,34 @@ def test_clones_pickles_and_saves(tmp_path):
     assert cross_val_score(tabular(QUICK), frame, y, cv=3).mean() > 0.4
 
 
+class TestOtherTables:
+    def test_polars(self):
+        polars = pytest.importorskip("polars")
+        frame, y = table(sales, 80)
+        model, other = tabular(QUICK).fit(frame, y), polars.from_pandas(frame)
+        np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(frame))
+        np.testing.assert_array_equal(tabular(QUICK).fit(other, y).predict_proba(other), model.predict_proba(frame))
+
+    def test_matrices(self):
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        X[::9, 2], y = np.nan, X[:, 0] > 0
+        expected = tabular(QUICK).fit(pd.DataFrame(X, columns=list("012")), y).predict_proba(X)
+        for matrix in (X, X.astype(object), X.tolist()):
+            np.testing.assert_array_equal(tabular(QUICK).fit(matrix, y).predict_proba(matrix), expected)
+        with pytest.raises(TypeError, match=r"must be a data frame or a matrix, got ndarray of 1 dimension"):
+            tabular(QUICK).fit(X[:, 0], y)
+
+    def test_columns_in_another_order(self):
+        frame, y = table(sales, 80)
+        model = tabular(QUICK).fit(frame, y)
+        expected = model.predict_proba(frame)
+        np.testing.assert_array_equal(
+            model.predict_proba(frame.assign(more=1)[["more", *frame.columns[::-1]]]), expected
+        )
+        with pytest.raises(ValueError, match=f"X lacks the columns {frame.columns[0]!r}, which the pipeline"):
+            model.predict(frame.drop(columns=frame.columns[0]))
+
+
 def test_other_estimators():
     assert isinstance(tabular()[-1], LSPC)
     assert isinstance(tabular(LogisticRegression())[-1], LogisticRegression)

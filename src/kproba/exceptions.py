@@ -61,7 +61,7 @@ class TargetWarning(KprobaWarning):
 
 
 class UnseenWarning(KprobaWarning):
-    """New rows lack values that all training rows have, or have none of their categories; the message names them."""
+    """New rows lack values that all training rows have, or mostly have other categories; the message names them."""
 
 
 class UnitsWarning(KprobaWarning):

@@ -222,12 +222,21 @@ class _Sheet:
 
     def write(self, file) -> None:
         with pandas().ExcelWriter(file, engine="openpyxl") as writer:
-            pandas().concat(self._frames).to_excel(writer, index=False)
+            whole = pandas().concat(self._frames)
+            texts = {name: whole[name].map(str, na_action="ignore") for name in whole.columns if _is_huge(whole[name])}
+            whole.assign(**texts).to_excel(writer, index=False)
             for row in next(iter(writer.sheets.values())).iter_rows():
                 for cell in row:
                     if isinstance(cell.value, str) and cell.value:
                         cell.data_type = "s"
                         cell.quotePrefix = cell.value[0] in FORMULA_STARTS  # stays text even if the cell is edited
+
+
+def _is_huge(column) -> bool:
+    """Whether a column has integers that a sheet would round: its numbers are floats."""
+    if column.dtype.kind not in "iu" or column.isna().all():
+        return False
+    return max(int(column.max()), -int(column.min())) >= 2**53
 
 
 def _texts(column) -> Iterable[str]:

@@ -167,6 +167,8 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     _frames.check_target(table.columns, target, path)
     if table.format in SEPARATORS and model.classes_.dtype.kind not in "iufb":
         table = table.typed({target: TEXT})
+    elif model.classes_.dtype.kind in "iu" and np.abs(model.classes_.astype(float)).max() >= 2**53:
+        table = table.settled([target], exact=[target])  # a gap would turn them into floats, which are too coarse
     table = model.settled(table, _text.wants_progress(args))
     rows = _frames.labelled_rows(args, table, model.columns, target, path)
     _refuse_unknown(rows, model.classes_.tolist(), path)

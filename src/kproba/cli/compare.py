@@ -71,7 +71,8 @@ def _read(args) -> tuple[Any, np.ndarray, list]:
     for option, name in [*beside.items(), *(("--ignore", name) for name in args.ignore)]:
         if name is not None:
             _frames.check_column(table.columns, name, option, args.data)
-    frame, y, dropped = _frames.split_target(table.whole(), args.target, args.data)
+    _frames.check_target(table.columns, args.target, args.data)
+    frame, y, dropped = _frames.split_target(table.whole([args.target]), args.target, args.data)
     _frames.report_skipped(args, dropped, args.target)
     check_classes(args, dict(zip(*(each.tolist() for each in np.unique(y, return_counts=True)))))
     folds = _folds(args, frame, y)

@@ -165,7 +165,7 @@ class Rows(NamedTuple):
 
 
 def _fit_whole(args, table) -> tuple[_models.TableModel, dict]:
-    frame, y, dropped = _frames.split_target(table.whole(), args.target, args.data)
+    frame, y, dropped = _frames.split_target(table.whole([args.target]), args.target, args.data)
     _frames.report_skipped(args, dropped, args.target)
     counts = _counts(y)
     check_classes(args, counts)
@@ -280,7 +280,7 @@ def _options(args, classes) -> dict:
 
 def _fit_stream(args, table) -> tuple[_models.TableModel, dict]:
     needed = [name for name in table.columns if name not in args.ignore]
-    settled = table.settled(needed, _text.wants_progress(args))
+    settled = table.settled(needed, _text.wants_progress(args), [args.target])
     rows = _frames.labelled_rows(args, settled, _inputs(args, table), args.target, args.data)
     check_classes(args, rows.counts)
     _splits.check_streamed_groups(args, rows.n_rows)

@@ -15,7 +15,7 @@ examples:
 import numpy as np
 
 from ..data.formats import SEPARATORS
-from ..data.kinds import TEXT
+from ..data.kinds import TEXT, VERBATIM
 from ..data.tables import Table
 from . import _frames, _models, _text
 from ._columns import NewRows
@@ -70,10 +70,15 @@ def _kept(args, model: _models.TableModel, table: Table) -> Table:
     others = [name for name in args.keep if name not in table.types]
     if not others:
         return table
+    copied = [name for name in others if name not in model.columns]
     is_text = args.out == "-" or _frames.kind_of(args.out, None) in SEPARATORS
     if is_text and table.format in SEPARATORS:
-        return table.typed(dict.fromkeys(others, TEXT))
-    return table.settled(others)
+        table = table.typed(dict.fromkeys(others, TEXT))
+    else:
+        table = table.settled(others, exact=copied)
+    # words that are only copied keep their NA, such as Namibia; for the model it is missing
+    words = [name for name in copied if table.types[name] == TEXT and table.format in SEPARATORS]
+    return table.typed(dict.fromkeys(words, VERBATIM))
 
 
 def _answers(args, model: _models.TableModel, frame):

@@ -22,7 +22,19 @@ from typing import Any, NamedTuple
 from ..exceptions import EncodingGuessWarning
 from ..messages import warn
 from .encodings import BLOCK_BYTES, MOST_BLOCKS, WESTERN, detect
-from .kinds import NUMERIC, NotPlainNumbers, cast, kind_of_type, pandas, plain, pyarrow
+from .kinds import (
+    NUMERIC,
+    TEXT,
+    VERBATIM,
+    WHOLE,
+    NotPlainNumbers,
+    cast,
+    kind_of_type,
+    nullable,
+    pandas,
+    plain,
+    pyarrow,
+)
 
 #: pyarrow's CSV reader keeps some forty blocks in flight; this size was as fast as any and needs 20 MB.
 _CSV_BLOCK_BYTES = 1 << 19
@@ -66,7 +78,13 @@ class Columnar:
             names, plainly = batch.schema.names, list(map(plain, batch.columns))
             for start in range(0, batch.num_rows, rows):
                 part = pyarrow().RecordBatch.from_arrays([each.slice(start, rows) for each in plainly], names=names)
-                yield cast(part.to_pandas(), types)
+                whole = [name for name in names if types.get(name) == WHOLE and _is_integer(part.schema.field(name))]
+                frame = part.to_pandas().assign(**{name: nullable(part.column(name)) for name in whole})
+                yield cast(frame, {name: type_ for name, type_ in types.items() if type_ != WHOLE})
+
+
+def _is_integer(field) -> bool:
+    return pyarrow().types.is_integer(field.type)
 
 
 class Parquet(Columnar):
@@ -162,13 +180,15 @@ class Text:
         return [name or f"Unnamed: {j}" for j, name in enumerate(self.header(path)[0])]
 
     def frames(self, path: str, columns: list[str], rows: int, types: dict[str, str], is_read: bool) -> Iterator:
+        verbatim = {name for name in columns if types.get(name) == VERBATIM}
+        known = {name: TEXT if name in verbatim else types[name] for name in columns if name in types}
         options = {
             "sep": self.header(path)[1],
             "encoding": self.encoding(path),
             # this saves time, but hides lines with too many cells: use it only if another pass reads all columns
             "usecols": columns if is_read or len(columns) == 1 else None,
-            "dtype": {name: types[name] for name in columns if name in types},
-            "na_values": MISSING,
+            "dtype": known,
+            "na_values": {name: [""] if name in verbatim else MISSING for name in columns} if verbatim else MISSING,
             "keep_default_na": False,
             "skipinitialspace": True,
             "low_memory": False,

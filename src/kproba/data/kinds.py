@@ -8,6 +8,8 @@ from ..messages import needed
 
 #: Integers without missing values, numbers, booleans without and with missing values, and strings: names of pandas.
 INTEGER, NUMBER, BOOLEAN, NULLABLE_BOOLEAN, TEXT = "int64", "float64", "bool", "boolean", "str"
+#: Integers with or without missing values, where floats would round large ones; and text in which NA is no sign.
+WHOLE, VERBATIM = "Int64", "verbatim"
 #: A column without any value, which is compatible with all kinds but makes them nullable.
 EMPTY = "empty"
 #: The kinds that can be converted to numbers.
@@ -29,11 +31,16 @@ def pandas() -> Any:
     return needed("pandas", "reading tables with mixed columns needs pandas", "tables")
 
 
-def kind_of_column(column) -> str:
-    """The kind of part of a pandas column; for types other than those above, the name of its dtype."""
+def kind_of_column(column, exact: bool = False) -> str:
+    """The kind of part of a pandas column; for types other than those above, the name of its dtype.
+
+    If it is ``exact``, integers with and without missing values are :data:`WHOLE`, and those too large for it text.
+    """
     if column.isna().all():
         return EMPTY
     kind = column.dtype.kind
+    if exact and kind in "iuf":
+        return TEXT if column.dtype == np.uint64 else WHOLE if _is_whole(column) else NUMBER
     if kind in "iuf":
         is_whole = kind != "f" and column.dtype != np.uint64 and not column.isna().any()
         return INTEGER if is_whole else NUMBER
@@ -42,6 +49,18 @@ def kind_of_column(column) -> str:
     if column.dtype == object and pandas().api.types.infer_dtype(column, skipna=True) == "boolean":
         return NULLABLE_BOOLEAN
     return TEXT if kind == "O" else str(column.dtype)
+
+
+def _is_whole(column) -> bool:
+    """Whether a column of numbers holds integers, or floats that were integers before some were missing."""
+    values = column.dropna()
+    is_float = column.dtype.kind == "f"
+    return not is_float or bool(len(values) < len(column) and (values % 1 == 0).all() and values.abs().max() < 2**63)
+
+
+def loses_digits(column) -> bool:
+    """Whether a pandas column of integers has become one of floats that cannot tell all of them apart."""
+    return kind_of_column(column, exact=True) == WHOLE and column.dtype.kind == "f" and column.abs().max() >= 2**53
 
 
 def kind_of_type(type_) -> str:
@@ -63,7 +82,7 @@ def wider(one: str, other: str) -> str:
     both = {one, other}
     if len(both) == 1:
         return one
-    if both <= {INTEGER, NUMBER, EMPTY}:
+    if both <= {INTEGER, WHOLE, NUMBER, EMPTY} and both != {WHOLE, EMPTY}:
         return NUMBER
     if both <= {BOOLEAN, NULLABLE_BOOLEAN, EMPTY}:
         return NULLABLE_BOOLEAN
@@ -79,6 +98,14 @@ def plain(column):
         return column.cast(pa.timestamp("ms"))
     is_number = pa.types.is_decimal(column.type) or pa.types.is_null(column.type)
     return column.cast(pa.float64()) if is_number else column
+
+
+def nullable(column):
+    """An Arrow column of integers as a pandas array that keeps all digits although some are missing."""
+    numbers = column.cast(pyarrow().int64())
+    return pandas().arrays.IntegerArray(
+        numbers.fill_null(0).to_numpy(), column.is_null().to_numpy(zero_copy_only=False)
+    )
 
 
 def cast(frame, types: dict[str, str]):

@@ -35,8 +35,10 @@ MOST_MARKED = 12
 UNSEEN = -1
 #: Codes are written in blocks of about this size.
 BLOCK_BYTES = 1 << 15
-#: Number of values of which all must be unseen for a warning.
+#: Number of values of which more than half must be unseen for a warning.
 SEVERAL = 5
+#: A whole number with decimals, as files have it where a column of integers has gaps; 007.0 is not one.
+WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]{0,18}))\.0+")
 #: Names of columns that often hold codes, and the largest share of distinct values among the rows of such a column.
 CODE_NAME = re.compile(
     r"(?:^|[\W_])(?i:id|code|type|kind|zip|category|group)s?$|[a-z](?:Id|Code|Type|Group)s?$|(?i:post|zip)codes?$"
@@ -126,7 +128,7 @@ class Category:
     def of(cls, cells: Cells, marks_levels: bool = False) -> Category:
         counts: Counter[str] = Counter()
         for text, n in zip(cells.texts(), cells.counts.tolist()):
-            counts[text] += n
+            counts[_without_decimals(text)] += n
         several = tuple(sorted(text for text, n in counts.items() if n >= FEWEST_ROWS))
         rare = tuple(sorted(text for text, n in counts.items() if 0 < n < FEWEST_ROWS))
         seen = (*range(len(several)), *[len(several)] * bool(rare), *[len(several) + 1] * bool((cells.place < 0).any()))
@@ -151,10 +153,11 @@ class Category:
 
     def code(self, text: str) -> int:
         """The code of a value, by bisection of the sorted levels: a dictionary of very many takes more memory."""
-        for texts, codes in ((self.levels, None), (self.rare, len(self.levels))):
-            place = bisect_left(texts, text)
-            if place < len(texts) and texts[place] == text:
-                return place if codes is None else codes
+        for spelling in _spellings(text):
+            for texts, codes in ((self.levels, None), (self.rare, len(self.levels))):
+                place = bisect_left(texts, spelling)
+                if place < len(texts) and texts[place] == spelling:
+                    return place if codes is None else codes
         return UNSEEN
 
     def write(self, name: Any, column: Any, out: np.ndarray, is_new: bool) -> None:
@@ -170,11 +173,13 @@ class Category:
 
     def _warn_if_unseen(self, name: Any, cells: Cells, known: np.ndarray) -> None:
         counts = cells.counts
-        n_present = int(counts.sum())
-        if n_present >= SEVERAL and (known[counts > 0] == UNSEEN).all():
+        is_new, n_present = (known == UNSEEN) & (counts > 0), int(counts.sum())
+        n_new = int(counts[is_new].sum())
+        if n_present >= SEVERAL and n_new > n_present / 2:
+            shown = as_text(cells.values[int(is_new.argmax())])
             warn(
-                f"column {name!r}: none of the {n_present} values, such as {as_text(cells.values[0])!r}, occurred in "
-                f"the training rows, which have {listing(self.levels)}; check that the columns are in order.",
+                f"column {name!r}: {n_new} of the {n_present} values, such as {shown!r}, did not occur in the training "
+                f"rows, which have {listing(self.levels)}; check that the columns are in order and written as before.",
                 UnseenWarning,
             )
 
@@ -533,6 +538,20 @@ def _not_a_cell(name: Any, kinds: list[str]) -> TypeError:
     return TypeError(
         f"the column {name!r} of X holds {listing(kinds)} objects; a cell is a number, a string, a boolean or missing."
     )
+
+
+def _without_decimals(text: str) -> str:
+    """The level that a text belongs to: "3.0" is "3", which numbers are as text too."""
+    found = WHOLE.fullmatch(text)
+    return text if found is None else str(int(found[1]))
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """The levels that a text may belong to: those of older models may have decimals."""
+    yield text
+    yield _without_decimals(text)
+    if _without_decimals(longer := f"{text}.0") == text:
+        yield longer
 
 
 def as_text(value: Any, name: Any = None) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..progress import RowProgress
 from .formats import SEPARATORS, Paths, columns_of, reader_of, reading, resolve, schema_of
-from .kinds import EMPTY, NULLABLE_BOOLEAN, NUMBER, kind_of_column, pandas, pyarrow, wider
+from .kinds import EMPTY, NULLABLE_BOOLEAN, NUMBER, WHOLE, kind_of_column, loses_digits, pandas, pyarrow, wider
 from .sources import CHUNK_BYTES, Chunk, Source
 
 #: Maximum rows and cells of a frame: skrub hardly takes longer for 10,000 rows than for 2,000.
@@ -83,12 +83,14 @@ class Table:
                     yield frame.set_axis(pandas().RangeIndex(start, start + len(frame)), axis=0)
                     start += len(frame)
 
-    def whole(self):
+    def whole(self, exact: Sequence[str] = ()):
         """All rows as one frame, with the types that :meth:`settled` finds."""
         if self.format in SEPARATORS and len(self.files) == 1 and not self.types:
-            frames = list(self._frames_of(self.files[0], self.columns, sys.maxsize))  # the parser sees all rows at once
+            frames = self._at_once(self.columns)
+            if rounded := [name for name in exact if frames and loses_digits(frames[0][name])]:
+                frames = [frames[0].assign(**self.typed(dict.fromkeys(rounded, WHOLE))._at_once(rounded)[0])]
         else:
-            frames = list(self.settled().frames())
+            frames = list(self.settled(exact=exact).frames())
         if not frames:
             raise ValueError(f"{self.name}: the table has no rows.")
         return pandas().concat(frames, ignore_index=True)
@@ -104,12 +106,15 @@ class Table:
         """Whether there are more rows than a frame holds."""
         return len(list(islice(self.frames(self.columns[:1]), 2))) > 1
 
-    def settled(self, columns: Sequence[str] | None = None, verbose: int = 0) -> Table:
-        """The same table after a pass over all rows, with the type of every column, or of the given ones."""
+    def settled(self, columns: Sequence[str] | None = None, verbose: int = 0, exact: Sequence[str] = ()) -> Table:
+        """The same table after a pass over all rows, with the type of every column, or of the given ones.
+
+        ``exact`` names columns whose integers keep all digits even if some are missing, as labels and identifiers do.
+        """
         found: dict[str, str] = {}
         for frame in self.frames(columns, verbose, "columns"):
             for name in frame.columns:
-                seen = kind_of_column(frame[name])
+                seen = kind_of_column(frame[name], name in exact)
                 found[name] = seen if name not in found else wider(found[name], seen)
         known = {name: NUMBER if seen == EMPTY else seen for name, seen in found.items()}
         return replace(self, types={**self.types, **known}, is_read=self.is_read or len(found) > 1)
@@ -117,6 +122,10 @@ class Table:
     def typed(self, types: dict[str, str]) -> Table:
         """The same with types for some columns: with "str", 01 is read as "01"."""
         return replace(self, types={**self.types, **types})
+
+    def _at_once(self, columns: list[str]) -> list:
+        """Columns of the only file, if it has rows; the parser sees all of them before it decides on types."""
+        return list(self._frames_of(self.files[0], columns, sys.maxsize))
 
     def _frames_of(self, file: str, columns: list[str], rows: int) -> Iterator:
         with reading(file, self.format):
@@ -136,8 +145,8 @@ def labelled(frame, target: str) -> Labelled:
     """The rows that have a label; labels other than numbers and booleans are converted to strings."""
     known = frame[frame[target].notna().to_numpy()]
     labels = known[target].infer_objects()
-    if str(labels.dtype) == NULLABLE_BOOLEAN:
-        labels = labels.astype(bool)
+    if str(labels.dtype) in (NULLABLE_BOOLEAN, WHOLE):
+        labels = labels.astype(bool if labels.dtype.kind == "b" else np.int64)
     if labels.dtype == np.float64 and (labels % 1 == 0).all():
         labels = labels.astype(np.int64)  # a missing value had turned integers into floats
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iufb":

@@ -80,9 +80,12 @@ def conformal_sets(
     """
     check_options(coverage, method, by_class, allow_empty, randomize)
     known, new = (
-        check_array(p, dtype=np.float64, input_name=name, ensure_min_samples=least)
+        check_array(p, dtype=(np.float64, np.float32), input_name=name, ensure_min_samples=least)
         for p, name, least in ((proba_calibration, "proba_calibration", 1), (proba_new, "proba_new", 0))
     )
+    # rounded alike: otherwise rows with the same probabilities have scores on either side of a quantile
+    digits = min(known.dtype, new.dtype, key=lambda dtype: dtype.itemsize)
+    known, new = (p.astype(digits).astype(np.float64) for p in (known, new))
     labels = np.unique(np.asarray(y)) if labels is None else np.asarray(labels)
     codes = label_codes(y, labels)
     for proba, name in ((known, "proba_calibration"), (new, "proba_new")):
@@ -146,6 +149,9 @@ def _scores(proba: np.ndarray, method: str, random) -> np.ndarray:
         return 1.0 - proba
     order = np.argsort(-proba, axis=1, kind="stable")
     down_to = np.cumsum(np.take_along_axis(proba, order, axis=1), axis=1)
+    # all labels together have the probability 1, which rounding must not put on either side of a quantile of 1
+    total = down_to[:, -1:].copy()
+    np.divide(down_to, total, out=down_to, where=total > 0)
     scores = np.empty_like(proba)
     np.put_along_axis(scores, order, down_to, axis=1)
     return scores if random is None else scores - random.uniform(size=(len(proba), 1)) * proba

@@ -289,6 +289,7 @@ def store_learnt(model, table: Prepared, data: Training, solved: Candidate | Non
         return
     found = importances([learnt.kernel, *learnt.of_runs], table.rows, data.seed)
     found = found if model.columns_ is None else model.columns_.per_column(found)
+    found = np.clip(found, 0.0, 1.0)  # the only share of a kernel may be larger than 1 by rounding
     model.feature_importances_, model.fold_importances_ = found[0], found[1:]
     model.learning_curve_ = learnt.curve
     if data.place is None or not hasattr(model, "predict_proba"):

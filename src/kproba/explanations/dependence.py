@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import is_tensor
 from ..basis.local_basis import LocalBasis
-from ..data.mixed import Category, as_text, cells_of, columns_of, is_rectangular
+from ..data.mixed import (
+    Category,
+    Number,
+    as_floats,
+    as_text,
+    cells_of,
+    chosen_columns,
+    columns_of,
+    is_rectangular,
+)
 from ..data.sources import Source
 from ..kernels.by_column import ByColumn, split_by_column
 from ..threads import fill_tiles, one_blas_thread
@@ -67,37 +77,75 @@ def partial_dependence(model: Any, X: Inputs, features: Any, **options: Any) -> 
     """
     from sklearn.inspection import partial_dependence as by_prediction  # slow to import
 
-    own = mixed_grids(model, X, features, options.get("grid_resolution", 100), options.get("percentiles", (0.05, 0.95)))
+    own = mixed_grids(model, X, features, **options)
     if own:
-        options["custom_values"] = {**own, **(options.get("custom_values") or {})}
+        options["custom_values"] = own | (options.get("custom_values") or {})
     return by_prediction(fix_rows(model, X), X, features, **options)
 
 
-def mixed_grids(model: Any, X: Any, features: Any, n_values: int, percentiles: Any) -> dict[Any, np.ndarray]:
-    """The values at which categories and columns with gaps vary: scikit-learn cannot sort missing ones."""
-    columns = getattr(model, "columns_", None)
-    if columns is None or not is_rectangular(X):
+def mixed_grids(
+    model: Any,
+    X: Any,
+    features: Any,
+    grid_resolution: int = 100,
+    percentiles: Any = (0.05, 0.95),
+    custom_values: Any = None,
+    categorical_features: Any = None,
+    **_: Any,
+) -> dict[Any, np.ndarray]:
+    """The values at which columns with gaps and those that are not numbers vary, except those with custom values.
+
+    scikit-learn cannot sort missing ones, and would turn truth values beside numbers into numbers.
+    """
+    if not is_rectangular(X):
         return {}
-    wanted, found = list(features) if isinstance(features, list | tuple) else [features], {}
-    for j, ((name, values), column) in enumerate(zip(columns_of(X), columns.columns)):
-        key = next((each for each in wanted if each == name or (isinstance(each, int) and each == j)), None)
-        if key is None:
+    columns, found = getattr(model, "columns_", None), {}
+    listed = features.tolist() if hasattr(features, "tolist") else features
+    wanted = list(listed) if isinstance(listed, list | tuple) else [listed]
+    for j, ((name, values), is_code) in enumerate(zip(columns_of(X), chosen_columns(X, categorical_features))):
+        key = next((each for each in wanted if each == name or (type(each) is int and each == j)), None)
+        if key is None or key in (custom_values or {}):
             continue
-        if isinstance(column, Category):
-            found[key] = np.array(sorted(cells_of(name, values).values, key=as_text))
-        elif column.has_gaps:
-            found[key] = _spread(column.floats(name, values), n_values, percentiles)
+        column = None if columns is None else columns.columns[j]
+        floats = column.floats(name, values) if isinstance(column, Number) else _as_numbers(name, values)
+        if isinstance(column, Category) or floats is None:
+            found[key] = _levels(name, values, np.inf if is_code or column is not None else grid_resolution)
+        elif np.isnan(floats).any() or (column is not None and column.has_gaps):
+            found[key] = _spread(floats, np.inf if is_code else grid_resolution, percentiles)
     return found
 
 
-def _spread(values: np.ndarray, n_values: int, percentiles: Any) -> np.ndarray:
+def _as_numbers(name: Any, values: Any) -> np.ndarray | None:
+    """A column of numbers or objects that are numbers as floats; None if it holds something else."""
+    if getattr(values.dtype, "kind", "") != "O":
+        return as_floats(values)
+    cells = cells_of(name, values)
+    if not all(isinstance(value, Real) and not isinstance(value, bool) for value in cells.values):
+        return None
+    return np.array([*cells.values, np.nan], dtype=np.float64)[cells.place]
+
+
+def _levels(name: Any, values: Any, most: float) -> np.ndarray:
+    """The distinct values of a column that does not hold numbers, without missing ones."""
+    distinct = cells_of(name, values).values
+    if len(distinct) >= most:
+        raise ValueError(
+            f"the column {name!r} has {len(distinct)} different values that are not numbers; say with custom_values "
+            "which of them to show, or set a larger grid_resolution."
+        )
+    is_time = getattr(getattr(distinct, "dtype", None), "kind", "") in ("m", "M")
+    levels = np.array(sorted(distinct, key=None if is_time else as_text))
+    return levels.astype(object) if levels.dtype == bool else levels
+
+
+def _spread(values: np.ndarray, n_values: float, percentiles: Any) -> np.ndarray:
     """All distinct numbers if they are few, otherwise equally spaced ones between the percentiles."""
     there = values[~np.isnan(values)]
     distinct = np.unique(there)
     if len(distinct) < n_values:
         return distinct
     low, high = np.quantile(there, percentiles)
-    return np.linspace(low, high, n_values)
+    return np.linspace(low, high, int(n_values))
 
 
 def fix_rows(model: Any, X: Inputs) -> Any:

@@ -64,6 +64,7 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, frame, y=None):
+        frame = _as_pandas(frame)
         check_cells(frame)
         self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
@@ -113,8 +114,8 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _seconds(column)
 
     def transform(self, frame):
+        frame = self._in_order(_as_pandas(frame)).copy(deep=False)
         check_cells(frame)
-        frame = frame.copy(deep=False)
         for name in self.truths_:
             frame[name] = _warned(frame[name], _as_booleans(frame[name]), "booleans")
         centers = getattr(self, "centers_", {})  # models of earlier versions have none
@@ -131,6 +132,28 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if _is_text(frame[name]):
                 frame[name] = _as_dates(frame[name], written)
         return frame
+
+    def _in_order(self, frame):
+        """The columns of the training rows; further ones are left out."""
+        wanted = self.feature_names_in_.tolist()
+        if missing := [name for name in wanted if name not in frame.columns]:
+            raise ValueError(
+                f"X lacks the columns {listing(missing)}, which the pipeline was fitted on; it has "
+                f"{listing(list(frame.columns))}."
+            )
+        return frame if list(frame.columns) == wanted else frame[wanted]
+
+
+def _as_pandas(X):
+    """A frame of pandas or Polars, or the columns 0, 1, … of a matrix, as a frame of pandas."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return X
+    if hasattr(X, "columns") and hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise TypeError(f"X must be a data frame or a matrix, got {type(X).__name__} of {matrix.ndim} dimension(s).")
+    return import_module("pandas").DataFrame(matrix, columns=list(map(str, range(matrix.shape[1])))).infer_objects()
 
 
 def _warned(column, found, kind: str, few: float = 0.0):

@@ -666,8 +666,8 @@ _DECLARATIONS = (
         _multilabel=bool,
         _on_items=bool,
         oof_proba_=(ABSENT, _probabilities_of_some_rows),
-        feature_importances_=(ABSENT, "float[d] >= 0 <= 1"),
-        fold_importances_=(ABSENT, "float[fd] >= 0 <= 1"),
+        feature_importances_=(ABSENT, "float[d] >= 0 <= 1.000001"),  # sums, so larger than 1 by rounding in old models
+        fold_importances_=(ABSENT, "float[fd] >= 0 <= 1.000001"),
         learning_curve_=(ABSENT, _a_learning_curve),
         relations=[
             _it_has_learnt_about_its_own_columns,
