@@ -450,6 +450,9 @@ class TestBadInput:
                 "'income' has the class 'middle', which the model does not know",
             ),
             (("compare", "{train}", "--target", "income", "--folds", "90"), "row(s), but every fold needs one"),
+            (("compare", "{train}", "--target", "income", "--seed", "-1"), "--seed -1: it must be at least 0"),
+            (("fit", "{train}", "--target", "income", "--seed", "-1"), "--seed -1: it must be at least 0"),
+            (("predict", "{train}", "--model", "{model}", "--out", "x.json"), "suffix; use .csv, .tsv, .parquet, .ar"),
             (
                 ("compare", "{train}", "--target", "income", "--only", "magic"),
                 "--only magic: not installed or not known",

@@ -255,7 +255,7 @@ class TestPredictOut:
             (("demo", "--out", tmp_path / "folder.html"), "is a directory"),
             (("fit", "t.csv", "--target", "y", "--model", tmp_path / "folder.html"), "is a directory"),
             (("fit", "t.csv", "--target", "y", "--model", "/dev/null"), "is a device"),
-            (("predict", "t.csv", "--out", tmp_path / "a.odd"), "--format"),
+            (("predict", "t.csv", "--out", tmp_path / "a.odd"), "no table is written with this suffix"),
         ):
             assert run(*words) == cli.BAD_INPUT
             assert message in capsys.readouterr().err

@@ -171,6 +171,40 @@ class TestKindsAreKept:
             in capsys.readouterr().err
         )
 
+    def test_they_are_told_of_once(self, truths, capsys):
+        """`evaluate` repeated the note for every pass over the rows, and --json did not have it."""
+        truths.assign(x=[f"word {k}" for k in range(len(truths))]).to_csv("odd.csv", index=False)
+        for words in (["predict", "odd.csv", "--out", "answers.csv"], ["evaluate", "odd.csv"], ["report", "odd.csv"]):
+            assert cli.main([*words, "--chunk-rows", "50", "--json"]) == 0
+            shown = capsys.readouterr()
+            (note,) = json.loads(shown.out)["notes"]
+            assert "column 'x': the model was fitted on numbers" in note and shown.err == f"note: {note}\n"
+            assert cli.main([*words, "--chunk-rows", "50", "--json", "--quiet"]) == 0
+            shown = capsys.readouterr()
+            assert json.loads(shown.out)["notes"] == [note] and not shown.err
+
+    @pytest.mark.parametrize("value", [np.inf, -1e39])
+    def test_numbers_that_are_too_large(self, value, truths, capsys):
+        truths.assign(x=truths["x"].where(truths.index != 7, value)).to_csv("large.csv", index=False)
+        for words in (["predict", "large.csv", "--out", "answers.csv"], ["fit", "large.csv", "--target", "y"]):
+            assert cli.main([*words, "--quiet"]) == cli.BAD_INPUT
+            assert f"{value:g} in the column 'x', in the row with the index 7" in capsys.readouterr().err
+
+    def test_classes_are_named_as_in_the_table(self, truths, capsys):
+        assert cli.main(["compare", "train.csv", "--target", "flag", "--folds", "1000"]) == cli.BAD_INPUT
+        assert "--folds 1000: the class True has" in capsys.readouterr().err
+
+    def test_classes_of_another_type(self, truths, capsys):
+        truths.assign(y=truths["y"].map({"no": 0, "yes": 1})).to_csv("numbers.csv", index=False)
+        assert cli.main(["fit", "numbers.csv", "--target", "y", "--quiet"]) == 0
+        words = truths.assign(y=truths["y"].map({"no": "0", "yes": "1"}))
+        words.to_parquet("words.parquet")
+        assert cli.main(["evaluate", "words.parquet"]) == cli.BAD_INPUT
+        assert "'y' holds text such as '0', but the classes of the model are numbers" in capsys.readouterr().err
+        words.assign(y=words["y"].where(words.index != 3, "oops")).to_csv("stray.csv", index=False)
+        assert cli.main(["evaluate", "stray.csv"]) == cli.BAD_INPUT
+        assert "has the class 'oops', which the model does not know; it knows 0, 1." in capsys.readouterr().err
+
     def test_rows_of_any_index(self):
         reader = ColumnKinds().fit(pd.DataFrame({"p": ["1,5", "2,5"]}))
         found = reader.transform(pd.DataFrame({"p": ["1,5", "?"]}, index=[0, 0]))["p"]

@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 
 from ..version import __version__
@@ -23,6 +24,8 @@ COMMANDS = {
 }
 #: Exit status.
 SUCCESS, UNEXPECTED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+#: What comes before an example in a note.
+EXAMPLE = ", such as "
 EPILOG = """\
 exit status: 0 success, 1 unexpected error, 2 bad input or options, 130 interrupted
 
@@ -75,11 +78,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser(words[0] if words else "").parse_args(words)
     from ..exceptions import KprobaWarning  # needs scikit-learn, which takes longer than showing the help
 
+    args.notes = []
     with warnings.catch_warnings():
-        warnings.showwarning = _show_note
+        warnings.showwarning = partial(_note, args)
         warnings.simplefilter("ignore")
-        if not args.quiet:
-            warnings.simplefilter("default", KprobaWarning)
+        warnings.simplefilter("always", KprobaWarning)
         return _status(args)
 
 
@@ -102,5 +105,10 @@ def _status(args) -> int:
     return SUCCESS
 
 
-def _show_note(message, *_, **__) -> None:
-    _text.to_stderr(f"note: {message}")
+def _note(args, message, *_, **__) -> None:
+    """Remember a warning for --json, and show it once, however often rows are read; other rows are other examples."""
+    text = str(message)
+    if text.partition(EXAMPLE)[0] not in {note.partition(EXAMPLE)[0] for note in args.notes}:
+        args.notes.append(text)
+        if not args.quiet:
+            _text.to_stderr(f"note: {text}")

@@ -191,6 +191,7 @@ class NewRows:
 
     def show(self, args) -> None:
         for text in self.remarks():
+            args.notes.append(text)
             _text.remark(args, f"note: {text}")
 
 

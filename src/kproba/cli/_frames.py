@@ -152,7 +152,12 @@ def check_output(option: str, path: str) -> None:
 def check_table_output(option: str, path: str) -> None:
     """The same for a file to be written by :func:`writing`."""
     check_output(option, path)
-    kind_of(path, None)
+    try:
+        kind_of(path, None)
+    except ValueError:
+        raise ValueError(
+            f"{option} {path}: no table is written with this suffix; use .csv, .tsv, .parquet, .arrow or .xlsx."
+        ) from None
     if Path(path).suffix.lower() == ".xls":
         raise ValueError(f"{option} {path}: the old Excel format cannot be written; use a .xlsx file.")
 

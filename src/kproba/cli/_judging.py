@@ -168,10 +168,23 @@ def labelled(model: _models.TableModel, path: str, args) -> LabelledTable:
     if table.format in SEPARATORS and model.classes_.dtype.kind not in "iufb":
         table = table.typed({target: TEXT})
     rows = _frames.labelled_rows(args, table, model.columns, target, path)
-    unknown = sorted(set(rows.counts) - set(model.classes_.tolist()), key=str)
-    if unknown:
-        raise ValueError(
-            f"{path}: {target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
-            f"{_frames.listing(model.classes_)}."
-        )
+    _refuse_unknown(rows, model.classes_.tolist(), path)
     return rows
+
+
+def _refuse_unknown(rows: LabelledTable, classes: list, path: str) -> None:
+    """Raise an error for classes that the model does not know, or that have another type than those it knows."""
+    known = set(map(str, classes))
+    unknown = sorted(set(rows.counts) - set(classes), key=lambda label: (str(label) in known, str(label)))
+    if not unknown:
+        return
+    if str(unknown[0]) not in known:
+        raise ValueError(
+            f"{path}: {rows.target!r} has the class {unknown[0]!r}, which the model does not know; it knows "
+            f"{_frames.messages.listing(classes, 12)}."
+        )
+    kinds = ["text" if isinstance(label, str) else "numbers or booleans" for label in (unknown[0], classes[0])]
+    raise ValueError(
+        f"{path}: {rows.target!r} holds {kinds[0]} such as {unknown[0]!r}, but the classes of the model are {kinds[1]} "
+        f"such as {classes[0]!r}; convert the column to the type that it had in the training table."
+    )

@@ -14,6 +14,7 @@ from ._dates import moments
 MANY_ROWS, SHARE, MOST_ROWS = 50_000, 0.05, 20_000
 #: The share that is set aside by default if rows have an order.
 LATEST = 0.2
+LARGEST_SEED = 1 << 32
 
 
 def add_options(command, judged: str) -> None:
@@ -34,6 +35,12 @@ def add_holdout(command) -> None:
         help="share of the rows to set aside and judge the model by, 0 for none (default: 0.2 with --order, a "
         f"sample above {MANY_ROWS:,} rows, otherwise none)",
     )
+
+
+def check_seed(args) -> None:
+    """Raise an error for a seed that NumPy and scikit-learn would refuse."""
+    if not 0 <= args.seed < LARGEST_SEED:
+        raise ValueError(f"--seed {args.seed}: it must be at least 0 and below {LARGEST_SEED:,}.")
 
 
 def share_of(args, n_rows: int) -> float:

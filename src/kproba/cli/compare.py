@@ -50,6 +50,7 @@ def add_options(command) -> None:
 def run(args) -> None:
     if args.out is not None:
         _frames.check_output("--out", args.out)
+    _splits.check_seed(args)
     X, y, folds = _read(args)
     classes, counts = np.unique(y, return_counts=True)
     positive = _scores.positive_class(args.positive, dict(zip(classes.tolist(), counts)))
@@ -72,7 +73,7 @@ def _read(args) -> tuple[Any, np.ndarray, list]:
             _frames.check_column(table.columns, name, option, args.data)
     frame, y, dropped = _frames.split_target(table.whole(), args.target, args.data)
     _frames.report_skipped(args, dropped, args.target)
-    check_classes(args, dict(zip(*np.unique(y, return_counts=True))))
+    check_classes(args, dict(zip(*(each.tolist() for each in np.unique(y, return_counts=True)))))
     folds = _folds(args, frame, y)
     return frame.drop(columns=list({*args.ignore, *filter(None, beside.values())})), y, folds
 
@@ -176,7 +177,7 @@ def _check_folds(y, folds: int) -> None:
     if folds < 2:
         raise ValueError(f"--folds {folds}: it must be at least 2.")
     if counts.min() < folds:
-        few = classes[np.argmin(counts)]
+        few = classes.tolist()[np.argmin(counts)]
         raise ValueError(
             f"--folds {folds}: the class {few!r} has {counts.min()} row(s), but every fold needs one; use fewer folds, "
             "or leave the class out."

@@ -28,7 +28,9 @@ def run(args) -> None:
     decided = _scores.decisions(label_codes(rows.y, model.classes_), rows.proba, model.classes_, positive)
     text = f"{_table(facts.scores[:2], facts.n_rows)}\n\n{_decisions(decided)}\n\n"
     text = with_warning(text + _scores.confusion_table(model.classes_, decided["confusion"]), about)
-    _text.answer(args, {**about, "classes": facts.classes, **own, **decided, "base_rates": base}, text)
+    _text.answer(
+        args, {**about, "classes": facts.classes, **own, **decided, "base_rates": base, "notes": args.notes}, text
+    )
 
 
 def _decisions(decided: dict) -> str:

@@ -106,6 +106,7 @@ def run(args) -> None:
 def _refuse_early(args) -> None:
     """Raise errors before a long fit that would otherwise come after it."""
     _frames.check_output("--model", args.model)
+    _splits.check_seed(args)
     if args.checkpoint is not None:
         check_folder(args.checkpoint, f"--checkpoint {args.checkpoint}")
     if args.ridge is not None and args.estimator == "surface":

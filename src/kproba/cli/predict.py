@@ -55,7 +55,7 @@ def run(args) -> None:
             raise ValueError(f"{args.data}: the table has no rows.")
     compared.show(args)
     if args.out != "-":
-        facts = {"rows": n_rows, "out": args.out, "notes": compared.remarks()}
+        facts = {"rows": n_rows, "out": args.out, "notes": args.notes}
         _text.answer(args, facts, f"wrote {n_rows:,} rows to {args.out}")
 
 

@@ -36,7 +36,7 @@ def run(args) -> None:
     facts, about = facts_of_rows(model, args, judge(model, args), **options)
     write_facts(facts, args.out)
     text = f"wrote {_text.printable(args.out)} about {facts.n_rows:,} rows"
-    _text.answer(args, about | {"report": args.out}, with_warning(text, about))
+    _text.answer(args, about | {"report": args.out, "notes": args.notes}, with_warning(text, about))
 
 
 def _positive(args, model: _models.TableModel):

@@ -82,6 +82,7 @@ class ColumnKinds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, mark in self._marks().items():
             numbers = _as_numbers(frame[name], mark)
             frame[name] = numbers - centers[name] if name in centers else numbers
+            _refuse_infinite(frame[name])
         for name in self.words_:
             if frame[name].dtype.kind in "iuf":
                 frame[name] = frame[name].map(as_text, na_action="ignore").astype(object)
@@ -191,6 +192,20 @@ def _as_numbers(column, mark: str):
         return column
     style = _style(column, mark, words_allowed=False)
     return _warned(column, _numbers(column, mark if style is None else style.mark), "numbers")
+
+
+def _refuse_infinite(column) -> None:
+    """Raise an error for numbers that become infinite in float32, which names one of them."""
+    if column.dtype.kind != "f":
+        return
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
+    if len(wrong):
+        raise ValueError(
+            f"Input X contains infinity or a value too large for dtype('float32'): {values[wrong[0]]:g} in the column "
+            f"{column.name!r}, in the row with the index {column.index[wrong[0]]}. Leave the cell empty, or set it to "
+            "NaN: it then counts as missing."
+        )
 
 
 def _center(column, mark: str) -> float:
