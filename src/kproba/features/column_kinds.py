@@ -262,20 +262,6 @@ def _refuse_infinite(column) -> None:
         )
 
 
-def _refuse_infinite(column) -> None:
-    """Raise an error for numbers that become infinite in float32, which names one of them."""
-    if column.dtype.kind != "f":
-        return
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
-    if len(wrong):
-        raise ValueError(
-            f"Input X contains infinity or a value too large for dtype('float32'): {values[wrong[0]]:g} in the column "
-            f"{column.name!r}, in the row with the index {column.index[wrong[0]]}. Leave the cell empty, or set it to "
-            "NaN: it then counts as missing."
-        )
-
-
 def _center(column, mark: str) -> float:
     """The median of numbers of which float32 tells noticeably more apart without it; 0 for others."""
     some = column.iloc[:: max(1, len(column) // CENTER_ROWS)]
