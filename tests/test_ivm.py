@@ -7,6 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -517,6 +518,14 @@ class TestEstimator:
         model = ImportVectorMachine(random_state=0, kernel="gaussian").fit(X, y)
         assert model.score(X, y) > 0.9
 
+    @pytest.mark.parametrize("seed", [0, 1, 5])
+    def test_smooth_kernel_on_one_column(self, seed):
+        """The kernel matrix of a few points is singular in float64, and rounding used to pass for indefiniteness."""
+        X = np.random.default_rng(seed).uniform(-1.0, 1.0, (300, 1))
+        y = (np.floor(6.0 * X[:, 0]) % 2 == 0).astype(int)
+        model = ImportVectorMachine(kernel="gaussian", random_state=0).fit(X, y)
+        assert log_loss(y, model.predict_proba(X)) < 0.6
+
     def test_noise_does_not_grow_the_model(self):
         """Hope for many points together is for what tuning rows confirm."""
         rng = np.random.default_rng(0)
@@ -812,6 +821,12 @@ class TestRefused:
             quick(kernel=lambda A, B: -(A @ B.T)).fit(X, Y)
         with pytest.raises(ValueError, match=message):
             quick(kernel=lambda A, B: 1 - np.square(A @ B.T)).fit(X, Y)
+
+    def test_a_slightly_indefinite_kernel(self):
+        """Also if many points are chosen before its negative eigenvalue shows."""
+        line = np.random.default_rng(0).normal(size=(120, 2))
+        with pytest.raises(ValueError, match="is not positive definite: its smallest eigenvalue is -"):
+            quick(kernel=lambda A, B: np.exp(-0.5 * cdist(A, B) ** 2.2)).fit(line, (line.prod(axis=1) > 0).astype(int))
 
     def test_asymmetric_kernels(self):
         K = rbf_kernel(X, gamma=0.5) + 0.1 * np.triu(np.ones((40, 40)))

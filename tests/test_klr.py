@@ -17,6 +17,7 @@ from kproba.data.rows import Rows
 from kproba.problems.likelihood import Likelihood
 from kproba.problems.losses import Multinomial, Tags
 from kproba.search.folds import cross_validate
+from kproba.search.losses import LogLoss
 from oracles import fitted_klr, klr_objective
 
 
@@ -245,6 +246,29 @@ class TestChoice:
         fitted = KernelLogisticRegression(random_state=0, **options).fit(X, y)
         assert log_loss(np.log(fitted.predict_proba(X_test)), y_test) < 0.62
         assert len(fitted.search_results_["loss"]) > 1
+
+    def test_losses_that_rise_before_they_fall(self):
+        """On a checkerboard, leave-one-out is first worse at a smaller ridge, which used to end the path."""
+        X = np.random.default_rng(2).uniform(-1.0, 1.0, (90, 1))
+        y = (np.floor(6.0 * X[:, 0]) % 2 == 0).astype(int)
+        fitted = KernelLogisticRegression(kernel="gaussian", random_state=0).fit(X, y)
+        assert log_loss(np.log(fitted.loo_proba_), y) < 0.3
+
+    def test_a_hopeless_path_of_ridges_ends(self):
+        random = np.random.default_rng(0)
+        X, y = random.normal(size=(200, 10)), random.integers(0, 3, 200)
+        fitted = KernelLogisticRegression(kernel="gaussian", width=2.0, random_state=0).fit(X, y)
+        assert len(fitted.search_results_["ridge"]) < 5
+        assert log_loss(np.log(fitted.loo_proba_), y) < 1.05 * np.log(3.0)
+
+    def test_the_loss_of_the_shares(self):
+        rows = Rows.of(np.zeros((4, 1)), np.array([0, 0, 0, 1]), np.ones(4), 2)
+        assert LogLoss().of_shares(rows) == pytest.approx(-0.75 * np.log(0.75) - 0.25 * np.log(0.25))
+        tags = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+        rows = Rows.of(np.zeros((4, 1)), tags, np.ones(4), 2)
+        assert LogLoss().of_shares(rows) == pytest.approx(
+            (-0.75 * np.log(0.75) - 0.25 * np.log(0.25) + np.log(2.0)) / 2
+        )
 
     def test_ridge_by_held_out_rows_where_leave_one_out_costs_too_much(self):
         X, y = classes(n=900, c=10, d=10)

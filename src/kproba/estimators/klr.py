@@ -270,15 +270,15 @@ class KernelLogisticRegression(CenterClassifier):
 
     def _search(self, table: Prepared, data: Training, progress: Progress) -> Search:
         """The search space, and the loss that ranks the candidates."""
-        density = CenterChoice(self.centers).density(data.size)
+        density, loss = CenterChoice(self.centers).density(data.size), LogLoss()
         return Search(
             pose=self._pose(self._problem, table.scaling, density, data.seed),
-            judge=LogLoss(),
+            judge=loss,
             ridges=ridge_candidates(self.ridge, RIDGES, table.kernels[0], table.rows, data.seed, self._ridge_unit),
             any_ridge=isinstance(self.ridge, str),
             density=density,
             every_ridge_costs=True,
-            patience=1,
+            loss_of_shares=loss.of_shares,
             workers=n_workers(self.n_jobs),
             seed=data.seed,
             record=SearchRecord(),

@@ -83,6 +83,12 @@ class LogLoss:
         loss = logsumexp(scores, axis=1) - scores[np.arange(len(scores)), rows.labels]
         return float(rows.weight @ np.minimum(loss, most) / rows.total_weight)
 
+    def of_shares(self, rows: Rows) -> float:
+        """The loss of the frequencies of the classes or tags."""
+        prior = positive_prior(rows)
+        scores = np.log(prior / (1.0 - prior) if rows.is_multilabel else prior)
+        return self(np.tile(scores, (len(rows), 1)), rows)
+
 
 @dataclass(frozen=True)
 class SquaredLoss:

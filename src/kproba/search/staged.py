@@ -55,6 +55,9 @@ RIDGE_ROWS = 2048
 HELD_OUT_PART = 5
 #: First step of the ridge (half a decade), and the relative decrease in loss that counts as an improvement.
 RIDGE_STEP, NOTICEABLE = 10**0.5, 0.003
+#: A path of ridges has learnt something once its loss is below that of the class shares by the first share; it is
+#: hopeless once its loss is above that by the second.
+LEARNT, HOPELESS = 0.05, 0.1
 
 
 @dataclass
@@ -64,8 +67,8 @@ class Search:
     ``pose(rows, kernel)`` builds the problem and ``judge(scores, rows)`` is the loss of held-out scores. ``ridges`` are
     the candidates; ``any_ridge`` says that they are not the user's own, so some may be skipped and others tried.
     ``density`` is the number of centres per row. With ``centers_grow`` the whole problem has as many centres per row as
-    a sample, otherwise as many in total. If ``every_ridge_costs`` a fit, fewer ridges are tried, and a path ends after
-    ``patience`` ridges in a row that are worse than the best.
+    a sample, otherwise as many in total. If ``every_ridge_costs`` a fit, fewer ridges are tried. With
+    ``loss_of_shares(rows)``, the loss of the class shares, a path ends once smaller ridges will not help.
     """
 
     pose: Callable[[Rows, Kernel], Problem]
@@ -79,7 +82,7 @@ class Search:
     centers_grow: bool = True
     any_ridge: bool = True
     every_ridge_costs: bool = False
-    patience: int | None = None
+    loss_of_shares: Callable[[Rows], float] | None = None
 
     @property
     def _is_costly(self) -> bool:
@@ -95,12 +98,22 @@ class Search:
             losses.append(self.judge(solution.held_out, rows))
             tried = Candidate(losses[-1], kernel, solution, problem)
             best = tried if best is None or tried.rank < best.rank else best
-            if self.any_ridge and self.patience and min(losses[-self.patience :]) > best.loss:
+            if self._is_past_best(losses[-1], best.loss, rows):
                 break
         self.record.add(stage, kernel, ridges[: len(losses)], losses, len(rows))
         self.progress.step(f"{stage}: {kernel.name}")
         assert best is not None  # ridges is never empty
         return best.with_computed_coef()
+
+    def _is_past_best(self, last: float, best: float, rows: Rows) -> bool:
+        """Whether a path of ridges may end, since its last loss is worse than its best.
+
+        Losses near that of the class shares do not tell: on a checkerboard they rise before they fall.
+        """
+        if not self.any_ridge or self.loss_of_shares is None or last <= best:
+            return False
+        shares = self.loss_of_shares(rows)
+        return best < (1.0 - LEARNT) * shares or last > (1.0 + HOPELESS) * shares
 
     def grid(self, rows: Rows, kernels: Sequence[Kernel], stage: str = "grid", ridges=None) -> list[Candidate]:
         """Evaluate all kernels and widths on the same rows; best first."""

@@ -67,9 +67,19 @@ class Task:
     @cached_property
     def resolution(self) -> float:
         """The share of k(x, x) below which a difference of kernel values is a rounding error."""
+        return self._eps ** (2 / 3)
+
+    @property
+    def rounding(self) -> float:
+        """The share of k(x, x) below which an eigenvalue of a kernel matrix is a rounding error."""
+        return 10.0 * self._eps
+
+    @cached_property
+    def _eps(self) -> float:
+        """The precision of kernel values."""
         one = np.zeros(1, dtype=int)
         values = self.kernel(self.rows.X[one], self.points(one))
-        return float(np.finfo(np.result_type(values.dtype, np.float32)).eps ** (2 / 3))
+        return float(np.finfo(np.result_type(values.dtype, np.float32)).eps)
 
     @cached_property
     def constant_loss(self) -> float:

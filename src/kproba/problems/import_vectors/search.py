@@ -131,9 +131,12 @@ class Pool:
         rows, psi = self.rows[which], model.psi[:, 1:]
         columns = self._computed(model, rows) if self._kept is None else self._kept[:, which]
         squared_norm = columns[rows, np.arange(len(rows))]
-        size = squared_norm + np.square(psi[rows]).sum(axis=1)
-        _check_definite(model, rows, columns, squared_norm, np.abs(size))
-        return Residuals(rows, columns, squared_norm, squared_norm > self.task.resolution * np.abs(size))
+        side = psi[rows]
+        size = np.abs(squared_norm + np.square(side).sum(axis=1))
+        quotient = squared_norm / (1.0 + _squared_weights(model.lower, side))
+        _check_definite(model, rows, columns, squared_norm, quotient, size)
+        is_open = (squared_norm > self.task.resolution * size) & (quotient > self.task.rounding * size)
+        return Residuals(rows, columns, squared_norm, is_open)
 
     def max_joint_gain(self, model: ImportModel) -> float:
         """An upper bound on the joint gain of all candidates, if the penalty were the only curvature: sᵀK̃s/2ρ."""
@@ -147,16 +150,32 @@ class Pool:
         return 0.5 * float(np.vdot(own, columns.T @ slope)) / model.ridge
 
 
-def _check_definite(model: ImportModel, rows, columns, squared_norm, size: np.ndarray) -> None:
-    """Raise an error if J has no minimum under this kernel; ``size`` (m,) is k(x, x) of the candidates."""
+def _squared_weights(lower: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """‖c‖² (m,) of the weights c = K_SS⁻¹k(x_S, x_l) = L⁻ᵀΨ_l with which the points interpolate the candidates.
+
+    A residual has the squared norm vᵀKv with v = (c, −1), so its rounding error grows with ‖v‖² = 1 + ‖c‖². That is
+    huge for a smooth kernel on one column; vᵀKv/vᵀv is as exact as an eigenvalue.
+    """
+    if not len(lower):
+        return np.zeros(len(side))
+    weights = side @ linalg.lapack.dtrtri(lower, lower=1)[0]
+    return np.einsum("ij,ij->i", weights, weights)
+
+
+def _check_definite(model: ImportModel, rows, columns, squared_norm, quotient, size: np.ndarray) -> None:
+    """Raise an error if J has no minimum under this kernel.
+
+    For the candidates, ``size`` (m,) is k(x, x), and ``quotient`` (m,) is at least the smallest eigenvalue of the
+    kernel matrix of the points and the candidate.
+    """
     rounding = max(INDEFINITE, model.task.resolution)
     level, own = rounding * float(size.max(initial=0.0)), np.square(model.lower).sum(axis=1)
     if (np.square(columns[model.chosen]) > rounding**2 * np.outer(own, size)).any():  # k(x_S, x_l) − k(x_l, x_S)
         raise ValueError(
             "kernel: k(x, z) and k(z, x) differ; the kernel matrix of the training rows must be symmetric."
         )
-    worst = int(np.argmin(squared_norm))
-    if squared_norm[worst] >= -level:
+    worst = int(np.argmin(quotient))
+    if quotient[worst] >= -level:
         return
     side = model.psi[rows[worst], 1:]
     corner = np.array([[squared_norm[worst] + side @ side]])
