@@ -53,7 +53,7 @@ def test_is_the_equation(weight):
     assert_allclose(clf.predict_proba(new), oracles.clip_link(scores), atol=1e-10)
     for i in (0, 4, 11):
         less = plain.copy()
-        less[i] -= min(1.0, plain[i])
+        less[i] -= oracles.one_unit(plain)[i]
         without = oracles.joint_solution(one_pair, X, Y, less, clf.centers_, CLASSES, 0.03, total=plain.sum())
         expected = oracles.joint_scores(one_pair, X[[i]], clf.centers_, CLASSES, without)[0]
         assert_allclose(clf.loo_scores_[i], expected, atol=1e-10)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import oracles
 from kproba.basis.basis import Basis
 from kproba.data.rows import Rows
 from kproba.kernels import Gaussian
@@ -52,7 +53,7 @@ class Problem:
     def without(self, i, steps):
         """Scores of row i by so many Newton steps of the problem without one unit of it."""
         weight, coef = WEIGHT.copy(), self.point.X
-        weight[i] -= min(1.0, WEIGHT[i])
+        weight[i] -= oracles.one_unit(WEIGHT)[i]
         for _ in range(steps):
             coef = self.step(coef, weight)
         return self.loss.scores(self.phi[[i]] @ coef)[0]
@@ -164,7 +165,7 @@ def test_no_move_leaves_the_pull_of_the_row_alone():
     s = solved._remainder(np.zeros((N, 2, N)))
     R = loss.residual(problem.point.P, rows.labels)
     expected = np.zeros((N, 2, N))
-    expected[np.arange(N), :, np.arange(N)] = -np.minimum(WEIGHT, 1.0)[:, None] * R
+    expected[np.arange(N), :, np.arange(N)] = -oracles.one_unit(WEIGHT)[:, None] * R
     assert_allclose(s, expected, atol=1e-12)
 
 
@@ -177,7 +178,7 @@ def test_remainder_of_moves():
     R, W = loss.residual(P, rows.labels), loss.curvature(P)
     for i in range(N):
         weight = WEIGHT.copy()
-        weight[i] -= min(1.0, WEIGHT[i])
+        weight[i] -= oracles.one_unit(WEIGHT)[i]
         _, there = loss.evaluate(U + moves[:, :, i], rows.labels, WEIGHT)
         linear = R + np.einsum("mjl,ml->mj", W, moves[:, :, i])
         expected = weight[:, None] * loss.residual(there, rows.labels) - WEIGHT[:, None] * linear

@@ -16,7 +16,8 @@ def test_rows_as_they_are_given():
     weight = np.array([0.5, 1.0, 2.0, 3.0, 1.0])
     rows = Rows.of(X, np.array([0, 1, 0, 2, 1]), weight, 3)
     np.testing.assert_array_equal(rows.weight, weight)
-    np.testing.assert_array_equal(rows.unit, [0.5, 1.0, 1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(rows.unit, weight)  # not all are whole, so they count no copies
+    np.testing.assert_array_equal(Rows.of(X, rows.labels, np.array([0.0, 1.0, 2.0, 3.0, 1.0]), 3).unit, [0, 1, 1, 1, 1])
     np.testing.assert_array_equal(rows.number, np.arange(5))
     np.testing.assert_array_equal(rows.keys, exact_keys(X))
     assert rows.X is X and rows.n_classes == 3 and rows.group is None and rows.mass is None
@@ -26,9 +27,9 @@ def test_rows_as_they_are_given():
 
 
 def test_a_factor_goes_with_the_copies():
-    rows = Rows.of(X, np.zeros(5, int), np.array([0.5, 1.0, 2.0, 3.0, 1.0]), 1, np.array([2.0, 3.0, 0.5, 1.0, 4.0]))
-    np.testing.assert_array_equal(rows.weight, [1.0, 3.0, 1.0, 3.0, 4.0])
-    np.testing.assert_array_equal(rows.unit, [1.0, 3.0, 0.5, 1.0, 4.0])
+    rows = Rows.of(X, np.zeros(5, int), np.array([1.0, 1.0, 2.0, 3.0, 1.0]), 1, np.array([2.0, 3.0, 0.5, 1.0, 4.0]))
+    np.testing.assert_array_equal(rows.weight, [2.0, 3.0, 1.0, 3.0, 4.0])
+    np.testing.assert_array_equal(rows.unit, [2.0, 3.0, 0.5, 1.0, 4.0])
 
 
 def test_classes_as_targets():
@@ -119,7 +120,7 @@ def test_taking_rows_takes_all_that_belongs_to_them():
     np.testing.assert_array_equal(some.weight, [4.0, 0.5])
     np.testing.assert_array_equal(some.number, [3, 0])
     np.testing.assert_array_equal(some.keys, rows.keys[[3, 0]])
-    np.testing.assert_array_equal(some.unit, [1.0, 0.5])
+    np.testing.assert_array_equal(some.unit, [4.0, 0.5])
     np.testing.assert_array_equal(some.mass, [6.0, 7.0])
     np.testing.assert_array_equal(some.group, rows.group)
     assert some.n_classes == 4

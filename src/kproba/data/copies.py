@@ -25,8 +25,8 @@ COMMON, CONTRADICTING = 0.5, 0.1
 #: They are draws as well if there are at least so many copies of each row on average, and the distinct rows are no more
 #: than so few, or at least this share of all combinations of values, of which no column has many.
 LEAST_COPIES, FEW_ROWS, FILLED, FEW_VALUES = 3, 10, 0.5, 50
-#: Duplicates with contradicting labels are left out like groups if they are at least this share of all copies, of so
-#: many distinct rows that models without a fold say enough about the model of all.
+#: Duplicates with contradicting labels that do not repeat by chance are left out like groups if they are at least this
+#: share of all copies, of so many distinct rows that models without a fold say enough about the model of all.
 LEFT_OUT_TOGETHER, LEAST_ROWS = 0.05, 100
 #: Labels that contradict each other do not make draws if all variables agree more often in equal rows than elsewhere by
 #: more than this factor of their odds. Some dozens are common if variables are strongly correlated.
@@ -45,7 +45,7 @@ def with_units(rows: Rows, with_groups: bool = False) -> tuple[Rows, np.ndarray]
     """Merged rows with the weight that leave-one-out removes of each, and the index of each given row among them.
 
     Duplicates are one row even if their weights differ. With ``with_groups``, those that contradict each other are a
-    group, unless they are few: any that were left would reveal the labels of the others.
+    group, unless they are few or repeat by chance: any that were left would reveal the labels of the others.
     """
     number, units = rows.distinct[1], rows.n_copies
     copies = np.bincount(number, units)
@@ -62,8 +62,8 @@ def with_units(rows: Rows, with_groups: bool = False) -> tuple[Rows, np.ndarray]
     place = np.argsort(order)[place.ravel()]
     weight, kept = np.bincount(place, rows.weight), rows.take(first[order])
     kept = replace(kept, weight=weight, unit=np.where(contradicts[first[order]], kept.unit, weight))
-    are_many = rows.n_distinct >= LEAST_ROWS and units[contradicts].sum() >= LEFT_OUT_TOGETHER * units.sum()
-    if with_groups and are_many and contradicts.any():
+    share = units[contradicts].sum() / units.sum()
+    if with_groups and share >= LEFT_OUT_TOGETHER and rows.n_distinct >= LEAST_ROWS and not _by_chance(rows, copies):
         kept = replace(kept, together=kept.distinct[1])
     return kept, place
 
@@ -85,7 +85,7 @@ def _are_draws(rows: Rows, copies: np.ndarray, is_repeated: np.ndarray, contradi
     if isinstance(rows.X, Items) or not (many or disagree):
         return disagree
     X = rows.X[rows.distinct[0]]
-    disagree = disagree and _repeat_by_chance(X, copies)
+    disagree = disagree and _by_chance(rows, copies)
     if _tell_rows_apart(X):  # of a single column, each value does
         return disagree and many and sum(len(np.unique(column)) > 1 for column in _columns(X)) == 1
     return disagree or (many and _fill_combinations(X))
@@ -100,14 +100,16 @@ def _columns(X) -> Iterator[np.ndarray]:
         yield from X[:, start : start + SPARSE_COLUMNS].toarray().T
 
 
-def _repeat_by_chance(X, copies: np.ndarray) -> bool:
+def _by_chance(rows: Rows, copies: np.ndarray) -> bool:
     """Whether a variable agrees in equal rows hardly more often than elsewhere, as it does in draws.
 
     Its odds are compared between pairs of rows that agree in all other variables and all pairs. Distinct rows that were
     judged several times, or rounded, hardly have pairs that differ in a single variable. Hashes suffice for counting.
     """
+    if isinstance(rows.X, Items):
+        return True  # nothing is known of their parts
     n, same = copies.sum(), np.square(copies).sum()
-    equal, (codes, terms, keys) = (same - n) / 2, _variables(X)
+    equal, (codes, terms, keys) = (same - n) / 2, _variables(rows.X[rows.distinct[0]])
     for code, term in zip(codes, terms):
         others = np.unique(keys - term, return_inverse=True)[1].ravel()
         differ = (np.square(np.bincount(others, copies)).sum() - same) / 2
