@@ -174,7 +174,7 @@ class TestUnits:
         assert (rows.together is not None) == together
         levels = np.clip(np.round(2 * X[:, :2]), -6, 6)  # they repeat by chance
         rounded = with_units(Rows.of(levels, y, np.ones(len(y)), 2).merged()[0], with_groups=True)[0]
-        assert not rounded.copies_are_draws and rounded.together is None
+        assert rounded.together is None
         if together:
             assert (rows.together == rows.distinct[1]).all() and len(rows) == len(y)
             assert with_units(Rows.of(X, y, np.ones(len(y)), 2).merged()[0])[0].together is None
