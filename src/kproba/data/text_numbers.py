@@ -8,7 +8,7 @@ from typing import NamedTuple
 _SPACE = "\\s\u00a0\u202f"
 #: A number format: {t} separates thousands, {d} the decimals. A number with thousands separators does not start with 0.
 _NUMBER = (
-    "[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|[0-9]+(?:[{d}][0-9]*)?(?:[eE][-+]?[0-9]+)?)"
+    "[-+\u2212]?[{s}]*[$€£¥]?[{s}]*(?:[1-9][0-9]{{0,2}}(?:[{t}{s}'’][0-9]{{3}})+(?:[{d}][0-9]+)?|(?:[0-9]+(?:[{d}][0-9]*)?|[{d}][0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"[{s}]*[$€£¥%]?"
 )
 #: Decimal mark -> pattern of a number. We use the first that matches all values of a column.
@@ -72,7 +72,11 @@ def _with_mark(mark: str, counts: Mapping[str, float]) -> Style | None:
 
 
 def to_numbers(texts: Iterable[str], mark: str) -> list[float]:
-    """The texts as numbers; NaN for those that are not, and for numbers too large for a float."""
+    """The texts as numbers; NaN for those that are not, and for numbers too large for a float.
+
+    >>> to_numbers(["€ 1.200,50", "-,5", "1e3", ","], ",")
+    [1200.5, -0.5, 1000.0, nan]
+    """
     return [_to_number(text.strip(), mark) for text in texts]
 
 
