@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import to_numpy
 from .all_rows import AllRows
 from .copies import with_units
 from .encoding import Encoding
@@ -45,7 +46,7 @@ class CollectedOf(Statistic):
 
     def add(self, total: Collected, chunk) -> Collected:
         for part in self.encoding.parts(chunk, 0):
-            total = total + Collected(part.X, part.codes, part.weight)
+            total = total + Collected(to_numpy(part.X), part.codes, part.weight)
         return total
 
 
