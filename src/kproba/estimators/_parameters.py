@@ -39,7 +39,8 @@ def documented_fit(fit: F) -> F:
             A missing tag is NaN, None or pandas' NA; the row is then ignored for that tag. Leave y out if X is opened
             from files with a target column.
         sample_weight : array of shape (n,), optional
-            Row weights. An integer weight k is equivalent to k copies of the row.{more}
+            Row weights. An integer weight k is equivalent to k copies of the row. Weights that are not all whole
+            numbers say how much a row matters.{more}
         classes : sequence, optional
             Classes in addition to those that occur in y.
         checkpoint : path of a folder, optional
