@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 
 import oracles
 from kproba import LSPC, ImportVectorMachine, KernelLogisticRegression, SurfaceKernelClassifier
+from kproba.data import copies
 from kproba.data.copies import Parts, with_units
 from kproba.data.rows import Rows
 from kproba.estimators import _learning
@@ -180,6 +181,22 @@ class TestUnits:
             assert with_units(Rows.of(X, y, np.ones(len(y)), 2).merged()[0])[0].together is None
             few = with_units(Rows.of(X[:99], np.zeros(99, int), np.ones(99), 2).merged()[0], with_groups=True)[0]
             assert few.together is None
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+    @pytest.mark.parametrize("most", [3, 50])
+    def test_the_order_of_columns_and_rows_decides_nothing(self, form, most, monkeypatch):
+        """Although only some of the columns are looked at: one of these varies from row to row, the others do not."""
+        monkeypatch.setattr(copies, "VARIABLES", most)
+        monkeypatch.setattr(copies, "COLUMNS", 2 * most)
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.integers(0, 3, (60, 12)), 8, axis=0).astype(float)
+        X, y = np.column_stack([rng.integers(0, 2, len(X)), X]), rng.integers(0, 2, len(X))
+        found = set()
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            rows, columns = rng.permutation(len(X)), rng.permutation(13)
+            found.add(merged(form(X[np.ix_(rows, columns)]), y[rows]).copies_are_draws)
+        assert len(found) == 1 and (most == 3 or found == {True})
 
     def test_groups_decide_for_themselves(self):
         X, y, _ = cells(200)

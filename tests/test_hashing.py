@@ -11,6 +11,8 @@ from kproba.data import hashing
 from kproba.data.hashing import (
     are_distinct,
     by_place,
+    column_sums,
+    column_term,
     distinct,
     equal_rows,
     exact_keys,
@@ -19,6 +21,7 @@ from kproba.data.hashing import (
     mix,
     ranking,
     row_keys,
+    row_sums,
     stacked,
 )
 from kproba.data.items import Items
@@ -220,3 +223,17 @@ def test_exact_keys_from_hashes():
     X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(float)
     np.testing.assert_array_equal(exact_keys(X, row_keys(X)), exact_keys(X))
     assert len(np.unique(exact_keys(X, np.zeros(200, np.uint64)))) == len(np.unique(X, axis=0))  # all hashes collide
+
+
+def test_sums_of_columns_and_rows_match():
+    """The sum of a row is that of its terms; the hash of a column does not depend on rows, formats or its place."""
+    rng = np.random.default_rng(0)
+    X, counts = rng.integers(-1, 2, (30, 5)).astype(float), rng.integers(1, 9, 30)
+    terms = [column_term(X[:, j], j, 5) for j in range(5)]
+    order = rng.permutation(30)
+    for form in (np.asarray, sparse.csr_array):
+        np.testing.assert_array_equal(row_sums(form(X)), np.sum(terms, axis=0, dtype=np.uint64))
+        np.testing.assert_array_equal(mix(row_sums(form(X))), row_keys(X))
+        sums = column_sums(form(X), counts)
+        np.testing.assert_array_equal(column_sums(form(X[order][:, ::-1]), counts[order]), sums[::-1])
+    assert len(np.unique(sums)) == 5

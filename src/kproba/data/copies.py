@@ -8,13 +8,14 @@ itself. Labels tell as well: copies of draws often contradict each other, duplic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 from scipy import sparse
 
-from .hashing import exact_keys, mix
+from .hashing import column_sums, column_term, exact_keys, mix, row_sums
 from .items import Items
 from .rows import Rows
 from .sampling import canonical_order
@@ -29,8 +30,9 @@ LEAST_COPIES, FEW_ROWS, FILLED, FEW_VALUES = 3, 10, 0.5, 50
 #: share of all copies, of so many distinct rows that models without a fold say enough about the model of all.
 LEFT_OUT_TOGETHER, LEAST_ROWS = 0.05, 100
 #: Labels that contradict each other do not make draws if all variables agree more often in equal rows than elsewhere by
-#: more than this factor of their odds. Some dozens are common if variables are strongly correlated.
-MOST_ODDS, VARIABLES = 50.0, 50
+#: more than this factor of their odds. Some dozens are common if variables are strongly correlated. So many variables
+#: of so many columns are looked at.
+MOST_ODDS, VARIABLES, COLUMNS = 50.0, 50, 200
 #: And rows are never draws if a column tells more than this share of them apart, unless its values lie on a regular
 #: grid with up to so many places for each value: then copies of continuous rows are duplicates.
 APART, PLACES = 0.5, 10
@@ -52,8 +54,8 @@ def with_units(rows: Rows, with_groups: bool = False) -> tuple[Rows, np.ndarray]
     is_repeated = copies > 1.0 + _ROUNDING
     if rows.together is not None or not is_repeated.any():
         return rows, np.arange(len(rows))
-    contradicts = _n_labels(rows) > 1
-    if _are_draws(rows, copies, is_repeated, contradicts):
+    contradicts, by_chance = _n_labels(rows) > 1, cache(partial(_by_chance, rows, copies))
+    if _are_draws(rows, copies, is_repeated, contradicts, by_chance):
         return replace(rows, copies_are_draws=True), np.arange(len(rows))
     contradicts = contradicts[number]
     entry = np.where(contradicts, rows.n_distinct + np.arange(len(rows)), number)
@@ -63,7 +65,7 @@ def with_units(rows: Rows, with_groups: bool = False) -> tuple[Rows, np.ndarray]
     weight, kept = np.bincount(place, rows.weight), rows.take(first[order])
     kept = replace(kept, weight=weight, unit=np.where(contradicts[first[order]], kept.unit, weight))
     share = units[contradicts].sum() / units.sum()
-    if with_groups and share >= LEFT_OUT_TOGETHER and rows.n_distinct >= LEAST_ROWS and not _by_chance(rows, copies):
+    if with_groups and share >= LEFT_OUT_TOGETHER and rows.n_distinct >= LEAST_ROWS and not by_chance():
         kept = replace(kept, together=kept.distinct[1])
     return kept, place
 
@@ -75,7 +77,9 @@ def _n_labels(rows: Rows) -> np.ndarray:
     return np.bincount(different // (int(labels.max()) + 1), minlength=rows.n_distinct)
 
 
-def _are_draws(rows: Rows, copies: np.ndarray, is_repeated: np.ndarray, contradicts: np.ndarray) -> bool:
+def _are_draws(
+    rows: Rows, copies: np.ndarray, is_repeated: np.ndarray, contradicts: np.ndarray, by_chance: Callable[[], bool]
+) -> bool:
     """Whether new rows may equal known ones, from the copies and labels of each distinct row."""
     many = bool(copies.mean() >= LEAST_COPIES - _ROUNDING)
     if many and len(copies) <= FEW_ROWS:
@@ -85,7 +89,7 @@ def _are_draws(rows: Rows, copies: np.ndarray, is_repeated: np.ndarray, contradi
     if isinstance(rows.X, Items) or not (many or disagree):
         return disagree
     X = rows.X[rows.distinct[0]]
-    disagree = disagree and _by_chance(rows, copies)
+    disagree = disagree and by_chance()
     if _tell_rows_apart(X):  # of a single column, each value does
         return disagree and many and sum(len(np.unique(column)) > 1 for column in _columns(X)) == 1
     return disagree or (many and _fill_combinations(X))
@@ -109,9 +113,10 @@ def _by_chance(rows: Rows, copies: np.ndarray) -> bool:
     if isinstance(rows.X, Items):
         return True  # nothing is known of their parts
     n, same = copies.sum(), np.square(copies).sum()
-    equal, (codes, terms, keys) = (same - n) / 2, _variables(rows.X[rows.distinct[0]])
-    for code, term in zip(codes, terms):
-        others = np.unique(keys - term, return_inverse=True)[1].ravel()
+    X = rows.X[rows.distinct[0]]
+    equal, sums = (same - n) / 2, row_sums(X)
+    for code, term in _variables(X, copies):
+        others = np.unique(sums - term, return_inverse=True)[1].ravel()
         differ = (np.square(np.bincount(others, copies)).sum() - same) / 2
         agree = np.square(np.bincount(code, copies)).sum() / n**2
         if equal * (1.0 - agree) <= MOST_ODDS * agree * differ:
@@ -119,28 +124,36 @@ def _by_chance(rows: Rows, copies: np.ndarray) -> bool:
     return False
 
 
-def _variables(X) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """Codes (n,) of some variables, their parts of hashes of the rows, and these hashes.
+def _variables(X, copies: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Codes (n,) of some variables, and their terms (n,) in the sums that hash the rows.
 
     A variable is a column that varies, or indicators of which no row has two.
     """
-    codes: list[np.ndarray] = []
-    terms: list[np.ndarray] = []
-    marks: list[int] = []  # the variables that are indicators
-    keys = np.zeros(X.shape[0], dtype=np.uint64)
-    for number, column in enumerate(_columns(X)):
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    marks: dict[int, np.ndarray] = {}  # rows that have one of the indicators, for each variable of them
+    columns = X.tocsc() if sparse.issparse(X) else X
+    for j in _some_columns(X, copies):
+        column = columns[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
         values, code = np.unique(column, return_inverse=True)
-        term = mix(code.ravel().astype(np.uint64) + np.uint64(1)) * mix(np.array([number + 1], np.uint64))
-        keys += term
-        is_mark = len(values) == 2
-        k = next((k for k in marks if is_mark and not (codes[k].astype(bool) & code.astype(bool)).any()), len(codes))
-        if k < len(codes):
-            codes[k], terms[k] = codes[k] + code * (codes[k].max() + 1), terms[k] + term
-        elif len(values) > 1 and len(codes) < VARIABLES:
-            codes.append(code.ravel())
-            terms.append(term)
-            marks += [k] if is_mark else []
-    return codes, terms, keys
+        code, term = code.ravel(), column_term(column, j, X.shape[1])
+        own = code == 1 if len(values) == 2 else None
+        k = next((k for k, others in marks.items() if own is not None and not (others & own).any()), len(found))
+        if k < len(found):
+            others, terms = found[k]
+            found[k] = others + code * (others.max() + 1), terms + term
+            marks[k] |= own
+        elif k < VARIABLES:
+            found.append((code, term))
+            if own is not None:
+                marks[k] = own.copy()
+    return iter(found)
+
+
+def _some_columns(X, copies: np.ndarray) -> np.ndarray:
+    """Some of the columns that vary, drawn by their contents, so that the order of columns and rows has no say."""
+    low, high = (np.ravel(each.toarray() if sparse.issparse(each) else each) for each in (X.min(axis=0), X.max(axis=0)))
+    varying = np.flatnonzero(low != high)
+    return varying[np.argsort(mix(column_sums(X, copies))[varying], kind="stable")][:COLUMNS]
 
 
 def _tell_rows_apart(X) -> bool:

@@ -45,10 +45,15 @@ def row_keys(X) -> np.ndarray:
     """
     if hasattr(X, "row_keys"):
         return X.row_keys()
-    if sparse.issparse(X):
-        return _sparse_row_keys(X)
     if is_tensor(X):
         return _tensor_row_keys(Device.of(X), X)
+    return mix(row_sums(X))
+
+
+def row_sums(X) -> np.ndarray:
+    """The keys before the last step: sums of a term for each column (:func:`column_term`)."""
+    if sparse.issparse(X):
+        return _sparse_row_sums(X)
     n, d = X.shape
     odd, step = _column_multipliers(d), max(1, _TILE // max(1, d))
     keys = np.empty(n, dtype=np.uint64)
@@ -62,7 +67,28 @@ def row_keys(X) -> np.ndarray:
         _mix_in_place(bits, spare[:size])
         bits *= odd
         bits.sum(axis=1, dtype=np.uint64, out=keys[start : start + size])
-    return mix(keys)
+    return keys
+
+
+def column_term(column: np.ndarray, j: int, d: int) -> np.ndarray:
+    """What column j of d adds to the sums of the rows."""
+    return mix(_bits(column)) * _column_multipliers(d)[j]
+
+
+def column_sums(X, copies: np.ndarray) -> np.ndarray:
+    """A hash (d,) of the contents of each column, in which ``copies`` of each row count; their order does not."""
+    if sparse.issparse(X):
+        X = sparse.csc_array(X)
+        terms = mix(_bits(X.data)) * copies.astype(np.uint64)[X.indices]
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    parts = np.array_split(np.arange(X.shape[0]), 1 + X.size // (64 * _TILE))
+    counts = copies.astype(np.uint64)[:, None]
+    return np.sum([(mix(_bits(X[rows])) * counts[rows]).sum(axis=0, dtype=np.uint64) for rows in parts], axis=0)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # turns −0 into +0
 
 
 def exact_keys(X, hashes: np.ndarray | None = None) -> np.ndarray:
@@ -125,12 +151,11 @@ def stacked(X, Z):
     return np.concatenate([X, Z])
 
 
-def _sparse_row_keys(X) -> np.ndarray:
+def _sparse_row_sums(X) -> np.ndarray:
     X = sparse.csr_array(X)
-    values = np.asarray(X.data, dtype=np.float64) + 0.0  # turns −0 into +0
-    terms = mix(values.view(np.uint64)) * _multipliers(X.indices)
+    terms = mix(_bits(X.data)) * _multipliers(X.indices)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-    return mix(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
 
 
 def _tensor_row_keys(device: Device, X) -> np.ndarray:
