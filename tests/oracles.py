@@ -91,16 +91,21 @@ def one_unit(weight):
     return np.minimum(weight, 1.0) if all(float(w).is_integer() for w in weight) else np.asarray(weight, float)
 
 
-def repeat_by_chance(variables, copies):
+def repeat_by_chance(X, copies):
     """Whether, for some variable, the odds that two rows agree in it are at most 50 times as large if they agree in all
-    others."""
+    others: a column, or an indicator with all others that no row has beside it."""
     pairs = np.outer(copies, copies)
     np.fill_diagonal(pairs, copies * (copies - 1.0))
-    same = np.array([codes[:, None] == codes for codes in variables])
-    for j in range(len(variables)):
-        rest = np.delete(same, j, axis=0).all(axis=0)
-        agree = np.square(np.bincount(variables[j], copies)).sum() / copies.sum() ** 2
-        if pairs[rest & same[j]].sum() * (1 - agree) <= 50 * agree * pairs[rest & ~same[j]].sum():
+    everyone = np.outer(copies, copies) / copies.sum() ** 2
+    marks = [column == column.max() if len(np.unique(column)) == 2 else None for column in X.T]
+    for j, own in enumerate(marks):
+        if len(np.unique(X[:, j])) == 1:
+            continue
+        others = [k for k, mark in enumerate(marks) if own is not None and mark is not None and not (own & mark).any()]
+        part = np.isin(np.arange(X.shape[1]), [j, *others])
+        same, rest = ((X[:, None, who] == X[:, who]).all(axis=2) for who in (part, ~part))
+        agree = everyone[same].sum()
+        if pairs[rest & same].sum() * (1 - agree) <= 50 * agree * pairs[rest & ~same].sum():
             return True
     return False
 
@@ -131,10 +136,7 @@ def are_draws(X, copies, contradicts):
             next(group for group in marks if not own & set().union(*group)).append(own)
     sizes += [len(group) + (len(set().union(*group)) < len(X)) for group in marks]
     filled = many and np.prod(sizes, dtype=float) <= 2 * len(X) and max([*sizes, *map(len, marks)], default=0) <= 50
-    variables = [np.unique(column, return_inverse=True)[1] for column in X.T if len(np.unique(column)) > 2]
-    for group in marks:
-        variables.append(sum(np.isin(np.arange(len(X)), list(own)) * (k + 1) for k, own in enumerate(group)))
-    disagree = disagree and repeat_by_chance(variables, copies)
+    disagree = disagree and repeat_by_chance(X, copies)
     return (disagree and many and len(values) == 1) if apart else disagree or filled
 
 

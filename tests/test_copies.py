@@ -186,8 +186,7 @@ class TestUnits:
     @pytest.mark.parametrize("most", [3, 50])
     def test_the_order_of_columns_and_rows_decides_nothing(self, form, most, monkeypatch):
         """Although only some of the columns are looked at: one of these varies from row to row, the others do not."""
-        monkeypatch.setattr(copies, "VARIABLES", most)
-        monkeypatch.setattr(copies, "COLUMNS", 2 * most)
+        monkeypatch.setattr(copies, "COLUMNS", most)
         rng = np.random.default_rng(0)
         X = np.repeat(rng.integers(0, 3, (60, 12)), 8, axis=0).astype(float)
         X, y = np.column_stack([rng.integers(0, 2, len(X)), X]), rng.integers(0, 2, len(X))
@@ -197,6 +196,28 @@ class TestUnits:
             rows, columns = rng.permutation(len(X)), rng.permutation(13)
             found.add(merged(form(X[np.ix_(rows, columns)]), y[rows]).copies_are_draws)
         assert len(found) == 1 and (most == 3 or found == {True})
+
+    @settings(max_examples=150, deadline=None)
+    @given(
+        st.sampled_from(["two values", "rare marks", "levels", "rounded"]),
+        st.integers(2, 40),
+        st.integers(1, 7),
+        st.integers(0, 10_000),
+    )
+    def test_what_repeats_by_chance_is_what_the_oracle_counts(self, kind, n, d, seed):
+        rng = np.random.default_rng(seed)
+        X = {
+            "two values": lambda: rng.integers(0, 2, (n, d)),
+            "rare marks": lambda: rng.random((n, d)) < 0.15,
+            "levels": lambda: np.eye(4)[rng.integers(0, 4, (n, 2))].reshape(n, -1),
+            "rounded": lambda: np.round(rng.normal(size=(n, d)), seed % 2),
+        }[kind]()
+        X = X[rng.integers(0, n, 2 * n)].astype(float)
+        for form in (np.asarray, sparse.csr_array):
+            rows = Rows.of(form(X), np.zeros(2 * n, int), np.ones(2 * n), 1)
+            first, number = rows.distinct
+            counts = np.bincount(number).astype(float)
+            assert copies._by_chance(rows, counts) == oracles.repeat_by_chance(X[first], counts)
 
     def test_groups_decide_for_themselves(self):
         X, y, _ = cells(200)

@@ -275,6 +275,14 @@ class TestAllRowsOfASource:
         (refitted,) = whole.hold_out(problem.place[:7], [1e-3])
         np.testing.assert_array_equal(without.held_out, refitted.held_out)
 
+    @given(tables(rows=(2, 30), weights=("none", "counts")), st.integers(0, 100))
+    def test_places_are_those_of_equal_rows_with_equal_labels(self, table, seed):
+        table = table.counted
+        rows = Rows.of(table.X, table.y, table.weight, table.n_classes).merged()[0]
+        some = rows.take(np.random.default_rng(seed).permutation(len(rows))[: 1 + seed % len(rows)])
+        place = local.places_among(some, rows)
+        assert (rows.X[place] == some.X).all() and (rows.labels[place] == some.labels).all()
+
     def test_every_source_gives_the_same_model(self, tmp_path):
         X, y = waves(900)
         clf = LSPC(random_state=0).fit(X, y)

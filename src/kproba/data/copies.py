@@ -30,9 +30,9 @@ LEAST_COPIES, FEW_ROWS, FILLED, FEW_VALUES = 3, 10, 0.5, 50
 #: share of all copies, of so many distinct rows that models without a fold say enough about the model of all.
 LEFT_OUT_TOGETHER, LEAST_ROWS = 0.05, 100
 #: Labels that contradict each other do not make draws if all variables agree more often in equal rows than elsewhere by
-#: more than this factor of their odds. Some dozens are common if variables are strongly correlated. So many variables
-#: of so many columns are looked at.
-MOST_ODDS, VARIABLES, COLUMNS = 50.0, 50, 200
+#: more than this factor of their odds. Some dozens are common if variables are strongly correlated. At most so many
+#: columns are looked at.
+MOST_ODDS, COLUMNS = 50.0, 100
 #: And rows are never draws if a column tells more than this share of them apart, unless its values lie on a regular
 #: grid with up to so many places for each value: then copies of continuous rows are duplicates.
 APART, PLACES = 0.5, 10
@@ -115,38 +115,32 @@ def _by_chance(rows: Rows, copies: np.ndarray) -> bool:
     n, same = copies.sum(), np.square(copies).sum()
     X = rows.X[rows.distinct[0]]
     equal, sums = (same - n) / 2, row_sums(X)
-    for code, term in _variables(X, copies):
-        others = np.unique(sums - term, return_inverse=True)[1].ravel()
+    for term in _variables(X, copies):
+        others, own = (np.unique(part, return_inverse=True)[1].ravel() for part in (sums - term, term))
         differ = (np.square(np.bincount(others, copies)).sum() - same) / 2
-        agree = np.square(np.bincount(code, copies)).sum() / n**2
+        agree = np.square(np.bincount(own, copies)).sum() / n**2
         if equal * (1.0 - agree) <= MOST_ODDS * agree * differ:
             return True
     return False
 
 
-def _variables(X, copies: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Codes (n,) of some variables, and their terms (n,) in the sums that hash the rows.
+def _variables(X, copies: np.ndarray) -> Iterator[np.ndarray]:
+    """The terms (n,) of some variables in the sums that hash the rows.
 
-    A variable is a column that varies, or indicators of which no row has two.
+    A variable is a column that varies, or an indicator with all others that no row has beside it, such as those of the
+    levels of a category.
     """
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    marks: dict[int, np.ndarray] = {}  # rows that have one of the indicators, for each variable of them
     columns = X.tocsc() if sparse.issparse(X) else X
-    for j in _some_columns(X, copies):
+    chosen = _some_columns(X, copies)
+    terms, has = np.empty((len(chosen), X.shape[0]), dtype=np.uint64), np.ones((len(chosen), X.shape[0]), np.float32)
+    for k, j in enumerate(chosen):
         column = columns[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
-        values, code = np.unique(column, return_inverse=True)
-        code, term = code.ravel(), column_term(column, j, X.shape[1])
-        own = code == 1 if len(values) == 2 else None
-        k = next((k for k, others in marks.items() if own is not None and not (others & own).any()), len(found))
-        if k < len(found):
-            others, terms = found[k]
-            found[k] = others + code * (others.max() + 1), terms + term
-            marks[k] |= own
-        elif k < VARIABLES:
-            found.append((code, term))
-            if own is not None:
-                marks[k] = own.copy()
-    return iter(found)
+        terms[k], high = column_term(column, j, X.shape[1]), column == column.max()
+        if (column[~high] == column.min()).all():  # an indicator; nothing excludes columns of more values
+            has[k] = high
+    parts = (has @ has.T == 0) | np.eye(len(chosen), dtype=bool)
+    for part in np.unique(parts, axis=0):
+        yield terms[part].sum(axis=0, dtype=np.uint64)
 
 
 def _some_columns(X, copies: np.ndarray) -> np.ndarray:
