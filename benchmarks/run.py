@@ -39,6 +39,7 @@ MODULES = {
     "letter": "letter",
     "more_rows": "more_rows",
     "more_splits": "more_splits",
+    "copies": "copies",
     "time_of_rows": "time_of_rows",
     "tags": "tags",
     "all_centers": "all_centers",

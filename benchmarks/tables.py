@@ -24,6 +24,7 @@ PAGES = (
     "docs/index.md",
     "docs/benchmarks.md",
     "docs/choose.md",
+    "docs/decisions/0021-copies.md",
     "docs/learnt_kernel.md",
     "docs/klr.md",
     "docs/pictures.md",
@@ -381,6 +382,18 @@ def more_rows(payload: dict) -> str:
         cells = [found["cells"].get(rival) for rival in names]
         rows.append([f"{found['rows']:,} × 28 (truth {found['truth']:.4f})", *_losses_and_seconds(cells, 4)])
     return markdown(["", *names.values(), *(f"{name}, s" for name in names.values())], rows)
+
+
+def copies(payload: dict) -> str:
+    """What leave-one-out removes of equal rows, one row for each generated table."""
+    rows = []
+    for name, found in payload["cases"].items():
+        odds = "∞" if found["odds"] is None else f"{found['odds']:.1f}"
+        cells = [cell for key, cell in found.items() if key not in ("odds", "truth")]
+        losses = [f"{cell['new']:.3f} ({cell['oof']:.3f})" for cell in cells]
+        rows.append([name, odds, f"{found['truth']:.3f}", *losses])
+    keys = [key for key in next(iter(payload["cases"].values())) if key not in ("odds", "truth")]
+    return markdown(["", "odds", "truth", *keys], rows)
 
 
 def more_splits(payload: dict) -> str:
@@ -1102,6 +1115,7 @@ TABLES = (
     klr_loo,
     loo_trust,
     more_rows,
+    copies,
     more_splits,
     time_of_rows,
     learnt_gains,

@@ -252,6 +252,7 @@ SMALL_RUNS = {
     "likelihood_seconds": ["--sets", "letter", "--rows", "150"],
     "klr_loo": ["--rows", "40", "--sets", "pima"],
     "more_rows": ["--sets", "pima", "--rows", "120", "--rivals", "kproba", "--million", "300"],
+    "copies": ["--seeds", "1", "--cases", "3,000 rows in 144 cells", "noise, 300 rows twice"],
     "more_splits": [
         "--small",
         "pima",

@@ -105,23 +105,26 @@ def _columns(X) -> Iterator[np.ndarray]:
 
 
 def _by_chance(rows: Rows, copies: np.ndarray) -> bool:
-    """Whether a variable agrees in equal rows hardly more often than elsewhere, as it does in draws.
-
-    Its odds are compared between pairs of rows that agree in all other variables and all pairs. Distinct rows that were
-    judged several times, or rounded, hardly have pairs that differ in a single variable. Hashes suffice for counting.
-    """
+    """Whether a variable agrees in equal rows hardly more often than elsewhere, as it does in draws."""
     if isinstance(rows.X, Items):
         return True  # nothing is known of their parts
+    return any(odds <= MOST_ODDS for odds in odds_of_variables(rows.X[rows.distinct[0]], copies))
+
+
+def odds_of_variables(X, copies: np.ndarray) -> Iterator[float]:
+    """For each variable, its odds to agree in pairs of rows that agree in all others, over those in all pairs.
+
+    X are distinct rows. Those that were judged several times, or rounded, hardly have pairs that differ in a single
+    variable. Hashes suffice for counting.
+    """
     n, same = copies.sum(), np.square(copies).sum()
-    X = rows.X[rows.distinct[0]]
     equal, sums = (same - n) / 2, row_sums(X)
     for term in _variables(X, copies):
         others, own = (np.unique(part, return_inverse=True)[1].ravel() for part in (sums - term, term))
         differ = (np.square(np.bincount(others, copies)).sum() - same) / 2
         agree = np.square(np.bincount(own, copies)).sum() / n**2
-        if equal * (1.0 - agree) <= MOST_ODDS * agree * differ:
-            return True
-    return False
+        gain = equal * (1.0 - agree) / agree
+        yield gain / differ if differ else np.inf if gain else 0.0
 
 
 def _variables(X, copies: np.ndarray) -> Iterator[np.ndarray]:
