@@ -22,8 +22,8 @@ SEEDS, NEW_ROWS = 3, 3000
 NOTE = (
     "Means over the seeds of generated tables. new: log-loss of NEW_ROWS other rows; oof: of oof_proba_, weighted; "
     "truth: that of the true probabilities. odds: the least over the variables of the odds that two rows agree in it "
-    "if they agree in all others, over those of all pairs; null is infinite. Rules: one copy of each row is left out, all "
-    "copies of equal rows, or what the table decides."
+    "if they agree in all others, over those of all pairs; null is infinite. Rules: one copy of each row is left out, "
+    "all copies of equal rows, or what the table decides."
 )
 
 
@@ -141,7 +141,8 @@ def measure(table: Table, y_new: np.ndarray, make: Callable, rule: Callable) -> 
         model = make().fit(table.X, table.y, table.weight)
     found = {"new": log_loss(y_new, model.predict_proba(table.X_new)[:, 1])}
     honest = model.oof_proba_ if hasattr(model, "oof_proba_") else model.loo_proba_
-    return found | {"oof": log_loss(table.y, honest[:, 1], table.weight)}
+    known = ~np.isnan(honest[:, 1])  # of very many rows, some are held out
+    return found | {"oof": log_loss(table.y[known], honest[known, 1], table.weight[known])}
 
 
 def least_odds(table: Table) -> float | None:
